@@ -5,7 +5,7 @@
 
 use crate::form::{Form, Shape};
 use crate::gap;
-use crate::group::Group;
+use crate::interest::Grants;
 use crate::letter::Place;
 use crate::limits::{DELIVERY_BYTES_MAX, SLICES_PER_DELIVERY_MAX};
 use crate::ring::Entry;
@@ -90,7 +90,7 @@ impl CatchUp {
     /// Collects what the topics owe.
     pub(crate) fn collect(
         self,
-        group: &Group,
+        grants: &Grants,
         topics: &Topics,
         moved: impl Iterator<Item = TopicId>,
     ) -> Batch {
@@ -105,7 +105,7 @@ impl CatchUp {
             if topic.kind == Kind::Log && topic.ring.dropped_to() > self.from && !self.is_fresh {
                 cut.push(topic);
             }
-            for (entry, form) in self.owes(group, topic) {
+            for (entry, form) in self.owes(grants, topic) {
                 owed.push(Owed { number: entry.update.number, topic: id, entry, form });
             }
         }
@@ -134,9 +134,9 @@ impl CatchUp {
     }
 
     /// What one topic owes, oldest first.
-    fn owes<'a>(&self, group: &Group, topic: &'a ViewTopic) -> Vec<(&'a Entry, Form)> {
+    fn owes<'a>(&self, grants: &Grants, topic: &'a ViewTopic) -> Vec<(&'a Entry, Form)> {
         let whole = self.form.whole();
-        let readable = |entry: &&Entry| group.may_read(&entry.update);
+        let readable = |entry: &&Entry| grants.may_read(&entry.update);
         let last = || topic.ring.last().filter(readable).map(|entry| (entry, whole));
         match topic.kind {
             Kind::Value => last().into_iter().collect(),

@@ -8,14 +8,17 @@
 use std::sync::Arc;
 
 use crate::interest::Interest;
-use crate::limits::GROUP_BYTES_MAX;
+use crate::limits::{GROUP_BYTES_MAX, NAME_PLACES_BYTES};
+use crate::name::TopicName;
 use crate::topic::TopicId;
 
 /// A group of readers.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) interest: Arc<Interest>,
-    /// The topics of its interest that exist, in order.
+    /// Places of its patterns, in order.
+    pub(crate) patterns: Vec<u32>,
+    /// The topics of its names that exist, in order. Those of its patterns stand with these.
     pub(crate) topics: Vec<TopicId>,
     /// The connections of its readers.
     pub(crate) readers: Vec<u32>,
@@ -25,9 +28,18 @@ pub(crate) struct Group {
     remaining: u32,
     /// It stands in the queue of waves.
     pub(crate) queued: bool,
+    /// It is one reader's alone, and changes with what that asks for.
+    pub(crate) is_own: bool,
+    /// Bytes of its names.
+    names_bytes: usize,
 }
 
-const _: () = assert!(size_of::<Group>() + size_of::<(Arc<Interest>, u32)>() + 32 <= GROUP_BYTES_MAX);
+const _: () = {
+    let found_by_interest = size_of::<(Arc<Interest>, u32)>() * 3 / 2;
+    let counts = 2 * size_of::<usize>();
+    let all = size_of::<Group>() + size_of::<Interest>() + counts + found_by_interest + size_of::<usize>();
+    assert!(all <= GROUP_BYTES_MAX);
+};
 
 /// What a reader's leaving means for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +51,38 @@ pub(crate) struct Moved {
 }
 
 impl Group {
-    pub(crate) fn new(interest: Arc<Interest>, topics: Vec<TopicId>, number: u64) -> Self {
-        Self { interest, topics, readers: Vec::new(), number, cursor: 0, remaining: 0, queued: false }
+    pub(crate) fn new(interest: Arc<Interest>, patterns: Vec<u32>, number: u64) -> Self {
+        let names_bytes = interest.names.iter().map(TopicName::held_bytes).sum();
+        let (topics, readers) = (Vec::new(), Vec::new());
+        let (cursor, remaining, queued, is_own) = (0, 0, false, false);
+        Self { interest, patterns, topics, readers, number, cursor, remaining, queued, is_own, names_bytes }
+    }
+
+    /// Bytes that it holds, its patterns and its list of readers aside, and those of what leads to it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let lists = self.patterns.capacity() + self.topics.capacity();
+        let names = &self.interest.names;
+        GROUP_BYTES_MAX
+            + lists * size_of::<u32>()
+            + self.names_bytes
+            + names.capacity() * size_of::<TopicName>()
+            + names.len() * NAME_PLACES_BYTES
+            + self.interest.patterns.capacity() * size_of::<crate::pattern::Pattern>()
+    }
+
+    /// Its only reader asks for more.
+    pub(crate) fn widen(&mut self, channel: &Interest) {
+        debug_assert!(self.is_own);
+        self.names_bytes += channel.names.iter().map(TopicName::held_bytes).sum::<usize>();
+        Arc::make_mut(&mut self.interest).widen(channel);
+    }
+
+    /// Its only reader asks for less.
+    pub(crate) fn narrow(&mut self, channel: &Interest) {
+        debug_assert!(self.is_own);
+        Arc::make_mut(&mut self.interest).narrow(channel);
+        self.names_bytes =
+            self.names_bytes.saturating_sub(channel.names.iter().map(TopicName::held_bytes).sum());
     }
 
     /// A new round: everybody is to be looked at, from where the last round ended.
@@ -90,11 +132,6 @@ impl Group {
     fn waits(&self, place: u32) -> bool {
         let length = self.readers.len() as u32;
         (place + length - self.cursor) % length < self.remaining
-    }
-
-    /// Whether it may read an update that is private.
-    pub(crate) fn may_read(&self, update: &crate::update::Update) -> bool {
-        !update.private || update.topics().any(|topic| self.interest.grants.cover(topic))
     }
 
     pub(crate) fn add_topic(&mut self, topic: TopicId) {

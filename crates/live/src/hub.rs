@@ -33,7 +33,7 @@ use crate::version::{Epoch, Version};
 use held_back::HeldBack;
 use memory::{ENTRY_BYTES, Memory, TOPIC_BYTES};
 use preparing::Prepared;
-use readers::Holdings;
+use readers::{Counted, Holdings};
 use shelf::{Moment, Shelf};
 
 /// The one writer.
@@ -152,7 +152,7 @@ impl Hub {
         let publication = self.onto_held_back(publication)?;
         let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
         self.make_room(&publication, &prepared)?;
-        let readers = publication.topics.iter().map(|topic| self.holdings.readers_of(topic)).sum();
+        let readers = publication.topics.iter().map(|topic| self.readers_of(topic)).sum();
         let due_ms = self.shelf.due_ms(&publication.topics, now_ms);
         if due_ms.is_some() || !self.held_back.is_empty() {
             let latest = self.topics_of_values(&publication);
@@ -175,7 +175,8 @@ impl Hub {
     /// again.
     pub fn tick(&mut self, now_ms: u64) -> Option<u64> {
         self.number_held_back(now_ms, now_ms);
-        for id in self.shelf.outdated(now_ms, &self.holdings) {
+        self.holdings.refresh();
+        for id in self.shelf.outdated(now_ms, &mut self.holdings) {
             if let Some((name, freed)) = self.shelf.forget(id) {
                 self.memory.free(freed);
                 self.memory.forget_topic(&name);
@@ -193,7 +194,7 @@ impl Hub {
             Request::Make(wanted) => {
                 self.make(&wanted);
             }
-            Request::Readers(name, change) => self.holdings.count(name, change),
+            Request::Readers(name, change) => self.holdings.count(&name, change),
             Request::PatternReaders(pattern, change) => self.holdings.count_pattern(pattern, change),
             Request::Read(number) => self.holdings.read(worker, number),
         }
@@ -201,6 +202,7 @@ impl Hub {
 
     /// The letter for all workers, if anything happened since the last one.
     pub fn take_letter(&mut self) -> Option<Letter> {
+        self.holdings.refresh();
         if self.news.is_empty() {
             return None;
         }
@@ -315,6 +317,14 @@ impl Hub {
     pub fn let_forms_go(&mut self) {
         while let Some(place) = self.memory.relieve_forms(&mut self.shelf) {
             self.news.push(News::FormsDropped(place));
+        }
+    }
+
+    fn readers_of(&mut self, name: &TopicName) -> u64 {
+        let id = self.shelf.find(name).map(|(id, _)| id);
+        match id.and_then(|id| self.shelf.get_mut(id)) {
+            Some(topic) => self.holdings.readers_of(name, &mut topic.counted),
+            None => self.holdings.readers_of(name, &mut Counted::default()),
         }
     }
 

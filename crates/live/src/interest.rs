@@ -3,22 +3,37 @@
 //! It owns the order-free form in which two readers' wishes are compared. It must never know a reader.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::name::{NameFault, TopicName};
 use crate::pattern::Pattern;
 use crate::update::Update;
 
-/// What private updates may be read.
+/// What private updates may be read. Cheap to copy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Grants {
-    names: Box<[TopicName]>,
-    patterns: Box<[Pattern]>,
+    names: Arc<[TopicName]>,
+    patterns: Arc<[Pattern]>,
 }
 
 impl Grants {
     /// Grants for these topics and patterns.
     pub fn new(names: Vec<TopicName>, patterns: Vec<Pattern>) -> Self {
-        Self { names: in_order(names), patterns: in_order(patterns) }
+        Self { names: in_order(names).into(), patterns: in_order(patterns).into() }
+    }
+
+    /// The URL pattern with this text, if it is granted, or everything is: its regular expressions are those
+    /// of whoever signed the token, or of somebody who is trusted with all.
+    ///
+    /// # Errors
+    /// Everything is granted, and the text is no URL pattern.
+    pub(crate) fn url_pattern(&self, text: &str) -> Result<Option<Pattern>, NameFault> {
+        let is_it = |pattern: &&Pattern| pattern.is_url() && pattern.as_str() == text;
+        match self.patterns.iter().find(is_it) {
+            Some(pattern) => Ok(Some(pattern.clone())),
+            None if self.patterns.iter().any(Pattern::is_all) => Pattern::url(text).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether the topic is granted.
@@ -64,9 +79,9 @@ impl std::error::Error for InterestFault {}
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Interest {
     /// Exact names, in order, each once.
-    pub(crate) names: Box<[TopicName]>,
+    pub(crate) names: Vec<TopicName>,
     /// Patterns, in order, each once.
-    pub(crate) patterns: Box<[Pattern]>,
+    pub(crate) patterns: Vec<Pattern>,
     pub(crate) grants: Grants,
 }
 
@@ -158,6 +173,31 @@ impl Interest {
         (left.count() > 0).then_some(left)
     }
 
+    /// Takes the names and patterns of another in.
+    pub(crate) fn widen(&mut self, other: &Self) {
+        other.names.iter().for_each(|name| insert(&mut self.names, name));
+        other.patterns.iter().for_each(|pattern| insert(&mut self.patterns, pattern));
+    }
+
+    /// Lets the names and patterns of another go.
+    pub(crate) fn narrow(&mut self, other: &Self) {
+        other.names.iter().for_each(|name| remove(&mut self.names, name));
+        other.patterns.iter().for_each(|pattern| remove(&mut self.patterns, pattern));
+    }
+
+    /// How many patterns are asked for.
+    pub fn patterns_count(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// Bytes of memory that it holds beside itself.
+    pub fn held_bytes(&self) -> usize {
+        self.names.capacity() * size_of::<TopicName>()
+            + self.names.iter().map(TopicName::held_bytes).sum::<usize>()
+            + self.patterns.capacity() * size_of::<Pattern>()
+            + self.patterns.iter().map(Pattern::held_bytes).sum::<usize>()
+    }
+
     /// The same with other grants.
     #[must_use]
     pub fn granted(&self, grants: Grants) -> Self {
@@ -170,10 +210,27 @@ impl Interest {
     }
 }
 
-fn in_order<T: Ord>(mut items: Vec<T>) -> Box<[T]> {
+fn insert<T: Ord + Clone>(items: &mut Vec<T>, item: &T) {
+    if let Err(place) = items.binary_search(item) {
+        items.insert(place, item.clone());
+    }
+}
+
+fn remove<T: Ord>(items: &mut Vec<T>, item: &T) {
+    if let Ok(place) = items.binary_search(item) {
+        items.remove(place);
+        // What is left of many is not held for ever.
+        if items.len() < items.capacity() / 4 {
+            items.shrink_to(2 * items.len());
+        }
+    }
+}
+
+fn in_order<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort_unstable();
     items.dedup();
-    items.into()
+    items.shrink_to_fit();
+    items
 }
 
 #[cfg(test)]

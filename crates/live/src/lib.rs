@@ -59,5 +59,5 @@ pub use state::{Former, KeptState, KeptTopic, StateFault, StateFaultKind, StateS
 pub use topic::{Kind, TopicRules};
 pub use update::{Bytes, Update, Value};
 pub use version::{Epoch, NotOurs, Version};
-pub use view::{First, Joined, View};
+pub use view::{Awaited, First, Joined, View};
 pub use wave::{Audience, Delivery, Waves};

@@ -4,9 +4,37 @@
 pub const TOPIC_NAME_BYTES_MAX: usize = 256;
 /// Most topics. A topic without a value costs about 400 bytes per worker: 40 MB.
 pub const TOPICS_MAX: usize = 100_000;
-/// Most different patterns, per worker: each is compared with the name of every new topic.
-pub const PATTERNS_MAX: usize = 1_000;
-/// Most groups of readers per worker: a million readers, each alone on its topic, are 256 MB.
+/// Most different patterns, per worker: those whose literal beginnings fit are compared with the name of a new
+/// topic, and all together they take some megabytes beside the topics they cover.
+pub const PATTERNS_MAX: usize = 4_096;
+/// Most of them that one client has brought: four clients have to conspire to take all, and as many readers
+/// behind one proxy as a server has had room for.
+pub const PATTERNS_PER_CLIENT_MAX: usize = 1_024;
+/// Most patterns of one reader: what a stream can ask for.
+pub const PATTERNS_PER_READER_MAX: usize = INTERESTS_PER_STREAM_MAX;
+/// Bytes of a pattern in the tables of a worker and of the hub, beside its own: those tables are two thirds
+/// full on average.
+pub const PATTERN_PLACES_BYTES: usize = 512;
+/// Bytes of a name that is asked for in those tables: digests that lead to groups, and to counts of readers.
+pub const NAME_PLACES_BYTES: usize = 64;
+/// Comparisons of patterns with topics, in one step of a worker, long ones counted several times: some 50 us.
+pub const STEP_WORK_MAX: usize = 1_000;
+/// Comparisons for one letter of the hub, which only tell publishers how many readers there are: less than a
+/// millisecond, and enough for all patterns of four workers that begin as a topic does.
+pub const COUNT_WORK_MAX: usize = 4 * PATTERNS_MAX;
+/// Most topics and patterns of readers that are one group though each may change what it asks for: with more,
+/// a reader has a group of its own, for to find the group of the next interest takes as long as that is.
+pub const SHARED_INTERESTS_MAX: usize = 16;
+/// Most wildcards of a template, or of a component of a URL pattern: those in use have a few, and each looks at
+/// every byte of a name.
+pub const PATTERN_PIECES_MAX: usize = 32;
+/// Longest text that wildcards are compared with: a name of 256 bytes, percent-encoded, is a path of 768.
+pub const COMPARED_BYTES_MAX: usize = 1023;
+/// Most bytes that the regular expressions of one URL pattern take when they are compiled: some hundred
+/// characters of ASCII. `\w` alone, which is all letters of Unicode, takes more.
+pub const REGEXP_BYTES_MAX: usize = 16 * 1024;
+/// Most groups of readers per worker: a million readers, each alone on its topic, are 256 MB beside
+/// the names.
 pub const GROUPS_MAX: usize = 1_000_000;
 /// Most bytes of one group, its list of readers aside. The const assertion stands at the type.
 pub const GROUP_BYTES_MAX: usize = 256;
@@ -86,6 +114,8 @@ pub const DELIVERY_BYTES_MAX: usize = 1024 * 1024;
 pub const COMPRESSED_BYTES_MIN: usize = 100;
 
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
+const _: () = assert!(4 * PATTERNS_PER_CLIENT_MAX <= PATTERNS_MAX);
+const _: () = assert!(COMPARED_BYTES_MAX >= 3 * TOPIC_NAME_BYTES_MAX);
 const _: () = assert!(SLICES_PER_DELIVERY_MAX < 1024);
 const _: () = assert!(
     CARRIED_FRAME_BYTES_MAX

@@ -57,6 +57,10 @@ pub fn read_subscription(
     pairs: &[(String, String)],
     grants: Grants,
 ) -> Result<Subscription, SubscriptionFault> {
+    let asked = pairs.iter().filter(|(name, _)| name == "topic" || name.starts_with("match")).count();
+    if asked > INTERESTS_PER_STREAM_MAX {
+        return Err(SubscriptionFault::Interest(InterestFault::TooMany(INTERESTS_PER_STREAM_MAX)));
+    }
     let (mut names, mut patterns, mut last_id) = (Vec::new(), Vec::new(), None);
     for (name, value) in pairs {
         match &name[..] {
@@ -64,12 +68,18 @@ pub fn read_subscription(
             "match" | "match_exact" => names.push(exact("match", value)?),
             "match_urlpattern" => {
                 let faulty = |fault| SubscriptionFault::Value("match_urlpattern", fault);
-                patterns.push(Pattern::url(value).map_err(faulty)?);
+                let granted = grants.url_pattern(value).map_err(faulty)?;
+                let pattern = granted.map_or_else(|| Pattern::url_without_regexps(value), Ok);
+                patterns.push(pattern.map_err(faulty)?);
             }
             // As 0.x has it: a template, and also the topic of just that name.
             "topic" => {
                 names.push(exact("topic", value)?);
-                patterns.extend(Pattern::template(value).ok().filter(|_| value.contains('{')));
+                match Pattern::template(value) {
+                    Ok(template) if value.contains('{') => patterns.push(template),
+                    Ok(_) | Err(NameFault::NoTemplate) => {}
+                    Err(fault) => return Err(SubscriptionFault::Value("topic", fault)),
+                }
             }
             "last_event_id" | "lastEventID" | "Last-Event-ID" => last_id = Some(value.clone()),
             other if other.starts_with("match") => return Err(SubscriptionFault::Unknown(other.to_owned())),
@@ -78,10 +88,6 @@ pub fn read_subscription(
     }
     // A template of 0.x is asked for by name and as a template.
     let limit = 2 * INTERESTS_PER_STREAM_MAX;
-    let asked = pairs.iter().filter(|(name, _)| name == "topic" || name.starts_with("match")).count();
-    if asked > INTERESTS_PER_STREAM_MAX {
-        return Err(SubscriptionFault::Interest(InterestFault::TooMany(INTERESTS_PER_STREAM_MAX)));
-    }
     let interest = Interest::new(names, patterns, grants, limit).map_err(SubscriptionFault::Interest)?;
     Ok(Subscription { interest, last_id })
 }
@@ -159,8 +165,40 @@ mod tests {
     }
 
     #[test]
+    fn a_regular_expression_is_read_for_whom_it_is_granted() {
+        let text = "https://e.com/:x(\\d+)";
+        let pairs = [("match_urlpattern".to_owned(), text.to_owned())];
+        let read = |patterns: Vec<Pattern>| read_subscription(&pairs, Grants::new(Vec::new(), patterns));
+        let refused = Err(SubscriptionFault::Value("match_urlpattern", NameFault::Regexp));
+        assert_eq!(read(Vec::new()), refused);
+        assert_eq!(read(vec![Pattern::url("https://e.com/*").unwrap()]), refused);
+        assert_eq!(read(vec![Pattern::template(text).unwrap()]), refused);
+        for granted in [Pattern::url(text).unwrap(), Pattern::new("*").unwrap()] {
+            let interest = read(vec![granted]).unwrap().interest;
+            assert!(interest.covers(&TopicName::new("https://e.com/12").unwrap()));
+        }
+    }
+
+    /// Each of them would be large: they are counted before one is looked at.
+    #[test]
+    fn patterns_are_counted_before_they_are_read() {
+        let query = "match_urlpattern=a:///(%5Cw%7B200%7D)&".repeat(240);
+        let told = format!(
+            "`match`, `match_urlpattern` and `topic` stand more than {INTERESTS_PER_STREAM_MAX} times"
+        );
+        assert_eq!(read(query.trim_end_matches('&')).unwrap_err().to_string(), told);
+        let mut refused = None;
+        let pairs = crate::body::decode_form(query.trim_end_matches('&').as_bytes()).unwrap();
+        let measured = allocation_counter::measure(|| {
+            refused = Some(read_subscription(&pairs, Grants::default()).is_err());
+        });
+        assert_eq!((refused, measured.count_total), (Some(true), 0));
+    }
+
+    #[test]
     fn what_is_refused() {
         let many = "topic=a&".repeat(INTERESTS_PER_STREAM_MAX + 1);
+        let wild = format!("topic={}", "{a}x".repeat(40));
         let table = [
             ("", "`match` is missing: which topics?"),
             (
@@ -170,6 +208,11 @@ mod tests {
             ("match=", "`match`: a topic's name must not be empty"),
             ("topic=$x", "`topic`: a topic's name must not begin with `$`"),
             ("match_urlpattern=/a", "`match_urlpattern`: this is not a URL pattern with a scheme"),
+            (
+                "match_urlpattern=https://e.com/(x)",
+                "`match_urlpattern`: a regular expression in a URL pattern needs a token that grants this very pattern",
+            ),
+            (&wild, "`topic`: a pattern has at most 32 wildcards"),
             (&many, "`match`, `match_urlpattern` and `topic` stand more than 64 times"),
         ];
         for (query, told) in table {

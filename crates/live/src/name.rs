@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::TOPIC_NAME_BYTES_MAX;
+use crate::limits::{PATTERN_PIECES_MAX, REGEXP_BYTES_MAX, TOPIC_NAME_BYTES_MAX};
 
 /// The name of a topic. Cheap to copy.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +33,12 @@ pub enum NameFault {
     NoUrlPattern,
     /// Not a URI template: braces that do not match, or an operator that is none.
     NoTemplate,
+    /// More wildcards than [`PATTERN_PIECES_MAX`] in a template, or in a component of a URL pattern.
+    TooManyPieces,
+    /// A regular expression in a URL pattern of a reader whose token does not grant that pattern.
+    Regexp,
+    /// Regular expressions in a URL pattern that take more than [`REGEXP_BYTES_MAX`].
+    LargeRegexp,
 }
 
 impl fmt::Display for NameFault {
@@ -47,6 +53,13 @@ impl fmt::Display for NameFault {
             Self::NoPattern => write!(f, "a pattern has `*` for one word, and `>` for the rest at its end"),
             Self::NoUrlPattern => write!(f, "this is not a URL pattern with a scheme"),
             Self::NoTemplate => write!(f, "this is not a URI template (RFC 6570)"),
+            Self::TooManyPieces => write!(f, "a pattern has at most {PATTERN_PIECES_MAX} wildcards"),
+            Self::Regexp => {
+                write!(f, "a regular expression in a URL pattern needs a token that grants this very pattern")
+            }
+            Self::LargeRegexp => {
+                write!(f, "the pattern's regular expressions take more than {REGEXP_BYTES_MAX} bytes")
+            }
         }
     }
 }
@@ -84,6 +97,11 @@ impl TopicName {
     pub fn of_server(name: &str) -> Result<Self, NameFault> {
         check_text(name)?;
         if name.starts_with('$') { Ok(Self(name.into())) } else { Err(NameFault::Reserved) }
+    }
+
+    /// Bytes of memory that it holds beside itself.
+    pub(crate) fn held_bytes(&self) -> usize {
+        2 * size_of::<usize>() + self.0.len().next_multiple_of(size_of::<usize>())
     }
 
     /// The name.

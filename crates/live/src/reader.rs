@@ -32,6 +32,8 @@ impl Marks {
     pub const SOCKET: Self = Self(4);
     /// It is being closed: nothing is sent to it any more.
     pub const CLOSING: Self = Self(8);
+    /// What it makes the view hold is told to whoever keeps account of its connection.
+    pub const COUNTED: Self = Self(16);
 
     /// Whether all marks of `other` are set.
     pub fn has(self, other: Self) -> bool {

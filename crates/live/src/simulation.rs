@@ -313,13 +313,13 @@ impl World {
         let form = Form::new(client.shape, client.transport, client.coding);
         let view = &mut self.workers[connection.worker].view;
         let start = client.start();
-        let joined = view.join(slot as u32, &client.interest, form, start, Marks::default(), 0);
+        let joined = view.join(slot as u32, (&client.interest, 0), form, start, Marks::default(), 0);
         if std::mem::take(&mut connection.is_waiting) {
-            view.waited(form);
+            view.waited(&client.interest, form);
         }
         match joined {
             Joined::Full => panic!("there are few groups"),
-            Joined::Later => connection.is_waiting = true,
+            Joined::Later(_) => connection.is_waiting = true,
             Joined::Reader(mut reader, batch) => {
                 client.joined(start, view.version().number, |topic| view.dropped_to(topic));
                 let first = [client.coding_head().to_vec()].into_iter();

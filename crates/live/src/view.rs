@@ -8,6 +8,7 @@
 //! between.
 
 mod channels;
+mod covering;
 pub(crate) mod groups;
 pub(crate) mod topics;
 
@@ -15,28 +16,39 @@ use std::sync::Arc;
 
 use crate::catch_up::{Batch, CatchUp};
 use crate::form::{Form, Shape};
-use crate::group::Moved;
-use crate::interest::Interest;
+use crate::group::{Group, Moved};
+use crate::interest::{Grants, Interest};
 use crate::letter::{Letter, News, Request};
 use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
 use crate::reader::{Marks, Reader, Start};
+use crate::topic::TopicId;
 use crate::update::Update;
 use crate::version::{Epoch, Version};
 pub use channels::First;
-use groups::Groups;
-use topics::Topics;
+use groups::{Found, Groups};
+use topics::{Topics, ViewTopic};
 
 /// What a newcomer gets.
 #[derive(Debug)]
 pub enum Joined {
     /// It is a reader now; the batch is to be sent to it first.
     Reader(Reader, Batch),
-    /// Forms have to be made before: post the requests to the hub, join again when a letter came, and then
-    /// call [`View::waited`]. Until then the hub makes the form for every update.
-    Later,
+    /// Something has to be done before: post the requests to the hub, join again when that is done, and then
+    /// call [`View::waited`]. Until then the hub makes the form for every update, and the view keeps the
+    /// patterns.
+    Later(Awaited),
     /// There are as many groups, or patterns, as may be: 503.
     Full,
+}
+
+/// What a newcomer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// Forms, which the hub makes: the next letter.
+    Letter,
+    /// Its patterns are compared with the topics: until [`View::compared_to`] is at least this.
+    Turn(u64),
 }
 
 /// A worker's view.
@@ -120,14 +132,14 @@ impl View {
         for news in letter.news.iter() {
             match news {
                 News::Topic(facts) => {
-                    let groups = self.groups.groups_of_new_topic(&facts.name);
-                    groups.iter().for_each(|group| self.groups.get_mut(*group).add_topic(facts.id));
-                    self.topics.add(facts, groups);
+                    let groups = self.groups.groups_of_new_topic(&facts.name, facts.id);
+                    let patterns = self.groups.coverings.of_new_topic(&facts.name, facts.id);
+                    self.topics.add(facts, groups, patterns);
                 }
                 News::Update(update, made) => {
                     self.number = self.number.max(update.number);
-                    for group in self.topics.push(update, made) {
-                        self.groups.mark(group, update.number);
+                    for id in self.topics.push(update, made) {
+                        self.mark(id, update.number);
                     }
                 }
                 News::Dropped(place) => self.topics.drop_to(*place),
@@ -141,39 +153,86 @@ impl View {
         }
         self.number = self.number.max(letter.number);
         self.requests.push(Request::Read(self.number));
+        self.step();
     }
 
-    fn forget(&mut self, id: crate::topic::TopicId) {
+    /// The groups that a topic concerns begin a round.
+    fn mark(&mut self, id: TopicId, number: u64) {
+        let Some(topic) = self.topics.get(id) else { return };
+        let mut groups = topic.groups.clone();
+        groups.extend(self.groups.coverings.groups(&topic.patterns));
+        groups.into_iter().for_each(|group| self.groups.mark(group, number));
+    }
+
+    fn forget(&mut self, id: TopicId) {
         let Some(topic) = self.topics.forget(id) else { return };
-        for group in topic.groups {
-            self.groups.get_mut(group).remove_topic(id);
-            self.groups.await_name(&topic.name, group);
-        }
+        self.groups.forget_topic(&topic.name, id, &topic.groups);
+        self.groups.coverings.forget(&topic.patterns, id);
     }
 
-    /// Makes a reader of a connection. What it is owed up to now is in the batch; from there it is served by
-    /// waves.
+    /// Goes on comparing patterns with topics for a while: to be called by mail while [`View::has_work`].
+    /// Reading a letter does it as well.
+    pub fn step(&mut self) {
+        self.groups.coverings.step(&mut self.topics);
+    }
+
+    /// Whether there is something for `step` to do.
+    pub fn has_work(&self) -> bool {
+        self.groups.coverings.has_work()
+    }
+
+    /// Those who wait for a turn up to this one may join.
+    pub fn compared_to(&self) -> u64 {
+        self.groups.coverings.compared_to()
+    }
+
+    /// What comparing patterns with topics has taken so far: 1 for a comparison, and more for long ones.
+    pub fn work(&self) -> u64 {
+        self.groups.coverings.work()
+    }
+
+    /// Bytes that a reader makes the view and the hub hold. What a group holds is in the account of its first
+    /// reader.
+    pub fn held_bytes(&self, reader: &Reader) -> usize {
+        self.groups.held_bytes(reader)
+    }
+
+    /// Whether what a reader's group holds is never more than so many bytes, whoever has its account.
+    pub fn is_small(&self, reader: &Reader, bytes_max: usize) -> bool {
+        self.groups.is_small(reader, bytes_max)
+    }
+
+    /// Connections whose readers hold more than when [`View::held_bytes`] was asked last.
+    pub fn take_recharged(&mut self) -> Vec<u32> {
+        self.groups.take_recharged()
+    }
+
+    /// Makes a reader of a connection, for a client by whose number patterns are shared out. What it is owed
+    /// up to now is in the batch; from there it is served by waves.
     pub fn join(
         &mut self,
         slot: u32,
-        interest: &Arc<Interest>,
+        (interest, client): (&Arc<Interest>, u64),
         form: Form,
         start: Start,
         marks: Marks,
         generation: u32,
     ) -> Joined {
-        let Some(group) = self.groups.find_or_add(interest, &mut self.topics, self.number) else {
-            return Joined::Full;
+        let group = match self.groups.find_or_add(interest, client, &mut self.topics, self.number) {
+            Found::Group(group) => group,
+            Found::Turn(turn) => return Joined::Later(self.wait(interest, form, Awaited::Turn(turn))),
+            Found::Full => return Joined::Full,
         };
-        let batch = self.first_batch(group, form, start);
+        let catch_up = self.beginning(form, start);
+        let batch = self.batch(group, catch_up);
         if !batch.missing.is_empty() {
-            self.count_form(form, true);
             self.requests.push(Request::Make(batch.missing));
+            let awaited = self.wait(interest, form, Awaited::Letter);
             self.groups.remove_if_empty(group, &mut self.topics);
-            return Joined::Later;
+            return Joined::Later(awaited);
         }
         self.count_form(form, true);
-        self.groups.count_readers(group, 1, &mut self.requests);
+        self.groups.count_readers(interest, 1, &mut self.requests);
         let place = self.groups.get_mut(group).add(slot);
         let number = batch.number;
         let reader = Reader { number, group, place, generation, written_at_s: 0, form, marks };
@@ -183,7 +242,14 @@ impl View {
         Joined::Reader(reader, batch)
     }
 
-    fn first_batch(&mut self, group: u32, form: Form, start: Start) -> Batch {
+    /// Begins the waiting that [`View::waited`] ends.
+    fn wait(&mut self, interest: &Interest, form: Form, awaited: Awaited) -> Awaited {
+        self.count_form(form, true);
+        self.groups.coverings.hold(interest);
+        awaited
+    }
+
+    fn beginning(&mut self, form: Form, start: Start) -> CatchUp {
         // Another worker may be ahead of this one: who comes from there waits for what it has not seen, and
         // is not sent back. No worker is further behind than the hub lets it be.
         let ahead_max = 2 * WORKER_BEHIND_MAX as u64;
@@ -200,22 +266,37 @@ impl View {
             Start::Now | Start::Values | Start::Snapshot => (0, true),
         };
         let skips_logs = start == Start::Values;
-        self.batch(group, CatchUp { from, to: self.number, form, is_fresh, skips_logs })
+        CatchUp { from, to: self.number, form, is_fresh, skips_logs }
     }
 
-    /// What a group's reader is owed. Looks at its topics, or at what happened lately, whichever is less.
+    /// What a group's reader is owed.
     pub(crate) fn batch(&self, group: u32, catch_up: CatchUp) -> Batch {
-        let group_of = self.groups.get(group);
-        match self.topics.moved_since(catch_up.from, group_of.topics.len()) {
-            Some(moved) => {
-                let concerns = |id: &crate::topic::TopicId| group_of.topics.binary_search(id).is_ok();
-                let mut moved: Vec<_> = moved.filter(concerns).collect();
-                moved.sort_unstable();
-                moved.dedup();
-                catch_up.collect(group_of, &self.topics, moved.into_iter())
+        let Group { interest, topics, patterns, .. } = self.groups.get(group);
+        self.collect(topics, patterns, &interest.grants, catch_up)
+    }
+
+    /// What is owed of topics, and of those that patterns cover. Looks at all of them, or at what happened
+    /// lately, whichever is less.
+    fn collect(&self, topics: &[TopicId], patterns: &[u32], grants: &Grants, catch_up: CatchUp) -> Batch {
+        let coverings = &self.groups.coverings;
+        let has_all = coverings.covers_all(patterns);
+        let count = if has_all { self.topics.len() } else { topics.len() + coverings.topics_count(patterns) };
+        let is_covered =
+            |topic: &ViewTopic| topic.patterns.iter().any(|own| patterns.binary_search(own).is_ok());
+        let concerns = |id: &TopicId| {
+            has_all || topics.binary_search(id).is_ok() || self.topics.get(*id).is_some_and(is_covered)
+        };
+        let mut concerned: Vec<TopicId> = match self.topics.moved_since(catch_up.from, count) {
+            Some(moved) => moved.filter(concerns).collect(),
+            None if has_all => self.topics.ids().collect(),
+            None if patterns.is_empty() => {
+                return catch_up.collect(grants, &self.topics, topics.iter().copied());
             }
-            None => catch_up.collect(group_of, &self.topics, group_of.topics.iter().copied()),
-        }
+            None => topics.iter().copied().chain(coverings.topics(patterns)).collect(),
+        };
+        concerned.sort_unstable();
+        concerned.dedup();
+        catch_up.collect(grants, &self.topics, concerned.into_iter())
     }
 
     /// What a reader is owed now.
@@ -238,8 +319,9 @@ impl View {
 
     /// Ends the waiting that [`Joined::Later`] began: to be called after the connection has joined again, or
     /// when it is gone.
-    pub fn waited(&mut self, form: Form) {
+    pub fn waited(&mut self, interest: &Interest, form: Form) {
         self.count_form(form, false);
+        self.groups.coverings.release(interest);
     }
 
     /// Changes with every letter, and with every group that is gone: what was made of the view before counts
@@ -252,8 +334,17 @@ impl View {
     /// [`Reader::moved_to`], and looked at if the wave has passed that place: both is done by `Waves::leave`.
     pub(crate) fn leave(&mut self, reader: &Reader) -> Option<Moved> {
         self.count_form(reader.form, false);
-        self.groups.count_readers(reader.group, -1, &mut self.requests);
+        let interest = Arc::clone(&self.groups.get(reader.group).interest);
+        self.groups.count_readers(&interest, -1, &mut self.requests);
+        self.step_out(reader)
+    }
+
+    /// Takes a reader from its group's list.
+    fn step_out(&mut self, reader: &Reader) -> Option<Moved> {
         let moved = self.groups.get_mut(reader.group).remove(reader.place);
+        if reader.place == 0 {
+            self.groups.recharge(reader.group);
+        }
         self.groups.remove_if_empty(reader.group, &mut self.topics);
         moved
     }

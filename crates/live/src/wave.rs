@@ -4,13 +4,12 @@
 //! by, and gets all it lacks at once when that is over.
 //!
 //! Order: `go` while it says that there is more, with everything else of the worker between; `sent` when a
-//! reader's send is over; `change` when it asks for something else; `leave` when it is gone.
-
-use std::sync::Arc;
+//! reader's send is over; `widen`, `narrow` and `grant` when it asks for something else; `leave` when it is
+//! gone.
 
 use crate::form::Form;
 use crate::group::Moved;
-use crate::interest::Interest;
+use crate::interest::{Grants, Interest};
 use crate::limits::{REMEMBERED_BATCHES_MAX, SENDS_PER_TURN_MAX};
 use crate::reader::{Marks, Reader};
 use crate::update::Bytes;
@@ -117,18 +116,57 @@ impl Waves {
         self.follow_move(view, audience, reader.place, moved);
     }
 
-    /// Puts a reader that is owed nothing into the group of another interest. Whether there is room for it.
-    pub fn change(
+    /// A reader that is owed nothing asks for one channel more, which owes nothing any more, for a client by
+    /// whose number patterns are shared out. Whether there is room for it.
+    pub fn widen(
         &mut self,
         view: &mut View,
         audience: &mut impl Audience,
         slot: u32,
-        interest: &Arc<Interest>,
+        channel: (&Interest, u64),
     ) -> bool {
         let reader = *audience.reader(slot);
-        let Some((changed, moved)) = view.change(slot, &reader, interest) else { return false };
-        *audience.reader(slot) = changed;
-        self.follow_move(view, audience, reader.place, moved);
+        let changed = view.widen(slot, &reader, channel);
+        self.follow_change(view, audience, (slot, reader.place), changed)
+    }
+
+    /// A reader that is owed nothing asks for one channel less, and for something still. Whether there is
+    /// room for what is left.
+    pub fn narrow(
+        &mut self,
+        view: &mut View,
+        audience: &mut impl Audience,
+        slot: u32,
+        channel: (&Interest, u64),
+    ) -> bool {
+        let reader = *audience.reader(slot);
+        let changed = view.narrow(slot, &reader, channel);
+        self.follow_change(view, audience, (slot, reader.place), changed)
+    }
+
+    /// A reader that is owed nothing has other grants. Whether there is room for that.
+    pub fn grant(
+        &mut self,
+        view: &mut View,
+        audience: &mut impl Audience,
+        slot: u32,
+        grants: (Grants, u64),
+    ) -> bool {
+        let reader = *audience.reader(slot);
+        let changed = view.grant(slot, &reader, grants);
+        self.follow_change(view, audience, (slot, reader.place), changed)
+    }
+
+    fn follow_change(
+        &mut self,
+        view: &mut View,
+        audience: &mut impl Audience,
+        (slot, place): (u32, u32),
+        changed: Option<(Reader, Option<Moved>)>,
+    ) -> bool {
+        let Some((reader, moved)) = changed else { return false };
+        *audience.reader(slot) = reader;
+        self.follow_move(view, audience, place, moved);
         true
     }
 

@@ -32,7 +32,8 @@ fn allocations(readers: u32) -> u64 {
     let interest = Arc::new(Interest::read(["a", "b.*"], Grants::default(), 10).unwrap());
     let form = Form::new(Shape::Enveloped, Transport::Chunked, Coding::Gzip);
     for slot in 0..readers {
-        let Joined::Reader(reader, _) = view.join(slot, &interest, form, Start::Now, Marks::default(), 0)
+        let Joined::Reader(reader, _) =
+            view.join(slot, (&interest, 0), form, Start::Now, Marks::default(), 0)
         else {
             panic!("a reader of nothing joins at once");
         };

@@ -4,7 +4,7 @@
 
 use foldhash::{HashMap, HashMapExt as _};
 
-use super::readers::Holdings;
+use super::readers::{Counted, Holdings};
 use crate::letter::Place;
 use crate::name::TopicName;
 use crate::ring::{Entry, Freed, Ring};
@@ -16,6 +16,7 @@ pub(crate) struct Topic {
     pub(crate) name: TopicName,
     pub(crate) rules: TopicRules,
     pub(crate) ring: Ring,
+    pub(crate) counted: Counted,
     updated: Moment,
 }
 
@@ -83,7 +84,8 @@ impl Shelf {
         let id = TopicId(self.added);
         self.added += 1;
         self.names.insert(name.clone(), id);
-        self.topics.insert(id, Topic { name, rules, ring: Ring::default(), updated: Moment::default() });
+        let (ring, counted, updated) = (Ring::default(), Counted::default(), Moment::default());
+        self.topics.insert(id, Topic { name, rules, ring, counted, updated });
         id
     }
 
@@ -119,6 +121,11 @@ impl Shelf {
         self.entries -= dropped;
         self.spare_entries -= dropped - usize::from(before > 0 && topic.ring.len() == 0);
         freed
+    }
+
+    /// A topic that exists now.
+    pub(crate) fn get_mut(&mut self, id: TopicId) -> Option<&mut Topic> {
+        self.topics.get_mut(&id)
     }
 
     /// An update with its forms.
@@ -160,10 +167,10 @@ impl Shelf {
     }
 
     /// Topics that were neither updated nor read for as long as they are kept.
-    pub(crate) fn outdated(&self, now_ms: u64, holdings: &Holdings) -> Vec<TopicId> {
-        let outdated = |topic: &Topic| {
+    pub(crate) fn outdated(&self, now_ms: u64, holdings: &mut Holdings) -> Vec<TopicId> {
+        let mut outdated = |topic: &Topic| {
             topic.outdated_ms().is_some_and(|outdated_ms| outdated_ms <= now_ms)
-                && holdings.readers_of(&topic.name) == 0
+                && !holdings.may_have_readers(&topic.name)
         };
         let mut all: Vec<_> = self.iter().filter(|(_, topic)| outdated(topic)).map(|(id, _)| id).collect();
         all.sort_unstable();

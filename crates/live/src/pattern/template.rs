@@ -3,65 +3,33 @@
 //! It owns which characters an expression can give. It must never give the values: they are not needed, and
 //! often not unique.
 
-/// A template, as literals and expressions.
-#[derive(Debug)]
-pub(super) struct Template {
-    parts: Vec<Part>,
+use super::glob::{Again, Glob, Piece, Wildcard, WildcardKind};
+use crate::name::NameFault;
+
+/// Reads a template: literals, and for each expression any number of characters, or nothing at all.
+pub(super) fn read(text: &str) -> Result<Glob, NameFault> {
+    Glob::new(pieces(text).ok_or(NameFault::NoTemplate)?).ok_or(NameFault::TooManyPieces)
 }
 
-#[derive(Debug)]
-enum Part {
-    Literal(String),
-    /// What stands in braces: any number of characters, or nothing at all. With a value it begins with
-    /// `first`.
-    Expression {
-        first: Option<char>,
-        has_reserved: bool,
-        also: &'static str,
-    },
-}
-
-impl Template {
-    /// Reads a template; `None` if it is none.
-    pub(super) fn new(text: &str) -> Option<Self> {
-        let (mut parts, mut rest) = (Vec::new(), text);
-        while let Some(open) = rest.find(['{', '}']) {
-            let (literal, behind) = rest.split_at(open);
-            if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
-            }
-            let (expression, behind) = behind.strip_prefix('{')?.split_once('}')?;
-            parts.push(expression_part(expression)?);
-            rest = behind;
-        }
-        if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
-        }
-        Some(Self { parts })
+fn pieces(text: &str) -> Option<Vec<Piece>> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while let Some(open) = rest.find(['{', '}']) {
+        let (literal, behind) = rest.split_at(open);
+        let (expression, behind) = behind.strip_prefix('{')?.split_once('}')?;
+        pieces.push(Piece { before: literal.into(), run: Some(run_of(expression)?), ..Piece::literal("") });
+        rest = behind;
     }
-
-    /// Whether the text is an expansion. Looks at each place of the text once for each part.
-    pub(super) fn matches(&self, text: &str) -> bool {
-        let mut places = vec![false; text.len() + 1];
-        places[0] = true;
-        for part in &self.parts {
-            places = match part {
-                Part::Literal(literal) => behind_literal(&places, text, literal),
-                Part::Expression { first, has_reserved, also } => {
-                    let fits =
-                        |c: char| is_unreserved(c) || also.contains(c) || (*has_reserved && is_reserved(c));
-                    behind_expression(&places, text, *first, fits)
-                }
-            };
-        }
-        places[text.len()]
+    if !rest.is_empty() {
+        pieces.push(Piece::literal(rest));
     }
+    debug_assert!(pieces.iter().all(|piece| piece.again == Again::Once));
+    Some(pieces)
 }
 
 /// Operators and what they give (RFC 6570, section 3.2 and appendix A).
-fn expression_part(expression: &str) -> Option<Part> {
+fn run_of(expression: &str) -> Option<Wildcard> {
     let (operator, names) = match expression.chars().next()? {
-        operator if "+#./;?&".contains(operator) => (Some(operator), &expression[1..]),
+        operator if "+#./;?&".contains(operator) => (Some(operator as u8), &expression[1..]),
         _ => (None, expression),
     };
     let is_name = |name: &str| {
@@ -72,56 +40,14 @@ fn expression_part(expression: &str) -> Option<Part> {
     if !names.split(',').all(is_name) {
         return None;
     }
-    let (first, has_reserved, also) = match operator {
-        None => (None, false, ",="),
-        Some('+') => (None, true, ",="),
-        Some('#') => (Some('#'), true, ",="),
-        Some('.') => (Some('.'), false, ",=."),
-        Some('/') => (Some('/'), false, ",=/"),
-        Some(';') => (Some(';'), false, ",=;"),
-        Some('?') => (Some('?'), false, ",=&"),
-        Some(_) => (Some('&'), false, ",=&"),
+    let (first, has_reserved, between) = match operator {
+        None => (None, false, None),
+        Some(b'+') => (None, true, None),
+        Some(b'#') => (Some(b'#'), true, None),
+        Some(b'?') => (Some(b'?'), false, Some(b'&')),
+        Some(operator) => (Some(operator), false, Some(operator)),
     };
-    Some(Part::Expression { first, has_reserved, also })
-}
-
-/// Unreserved characters, those that are percent-encoded, and those beyond ASCII, as they stand in IRIs.
-fn is_unreserved(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "-._~%".contains(c) || !c.is_ascii()
-}
-
-fn is_reserved(c: char) -> bool {
-    ":/?#[]@!$&'()*+,;=".contains(c)
-}
-
-fn behind_literal(places: &[bool], text: &str, literal: &str) -> Vec<bool> {
-    let mut behind = vec![false; places.len()];
-    for place in (0..places.len()).filter(|place| places[*place]) {
-        if text.as_bytes()[place..].starts_with(literal.as_bytes()) {
-            behind[place + literal.len()] = true;
-        }
-    }
-    behind
-}
-
-fn behind_expression(
-    places: &[bool],
-    text: &str,
-    first: Option<char>,
-    fits: impl Fn(char) -> bool,
-) -> Vec<bool> {
-    let mut behind = places.to_vec();
-    // Whether an expression that has begun before may go on here.
-    let mut runs = false;
-    for (place, character) in text.char_indices() {
-        let begins = places[place] && first.is_none_or(|first| first == character);
-        let goes_on = runs && fits(character);
-        runs = goes_on || (begins && (first.is_some() || fits(character)));
-        if runs {
-            behind[place + character.len_utf8()] = true;
-        }
-    }
-    behind
+    Some(Wildcard { first, kind: WildcardKind::Expansion { has_reserved, between }, may_be_empty: true })
 }
 
 #[cfg(test)]
@@ -146,14 +72,23 @@ mod tests {
             ("{a}-{b}-{c}", &["1-2-3", "----"], &["1-2", "1/2-3-4"]),
             ("plain", &["plain"], &["plain2", ""]),
             ("{x}ä{y:3}", &["aäb", "ää"], &["ab"]),
+            ("{a}{b}{c}~1", &["~1", "xy~1"], &["xy", "/~1"]),
+            ("{a}{/b}x", &["x", "a/bx", "/x"], &["/a/", "?x"]),
         ];
         for (template, matching, other) in table {
-            let parsed = Template::new(template).unwrap();
-            matching.iter().for_each(|text| assert!(parsed.matches(text), "{template} {text}"));
-            other.iter().for_each(|text| assert!(!parsed.matches(text), "{template} {text}"));
+            let parsed = read(template).unwrap();
+            let mut work = 0;
+            matching.iter().for_each(|text| assert!(parsed.matches(text, &mut work), "{template} {text}"));
+            other.iter().for_each(|text| assert!(!parsed.matches(text, &mut work), "{template} {text}"));
         }
         for text in ["{", "}", "{}", "{a", "a}b", "{=a}", "{a,,b}", "{a b}", "{{a}}"] {
-            assert!(Template::new(text).is_none(), "{text}");
+            assert_eq!(read(text), Err(NameFault::NoTemplate), "{text}");
         }
+    }
+
+    #[test]
+    fn expressions_side_by_side_are_one_and_few_stand_apart() {
+        assert_eq!(read(&"{a}".repeat(80)), read("{a}"));
+        assert_eq!(read(&"{a}x".repeat(60)), Err(NameFault::TooManyPieces));
     }
 }

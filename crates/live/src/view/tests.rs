@@ -4,7 +4,9 @@ use super::*;
 use crate::form::{Coding, Transport};
 use crate::hub::{Hub, HubSettings, Publication};
 use crate::interest::Grants;
-use crate::limits::{PATTERNS_MAX, SLICES_PER_DELIVERY_MAX, WORKER_BEHIND_MAX};
+use crate::limits::{
+    PATTERNS_MAX, PATTERNS_PER_CLIENT_MAX, SLICES_PER_DELIVERY_MAX, STEP_WORK_MAX, WORKER_BEHIND_MAX,
+};
 use crate::topic::{Kind, TopicRules};
 use crate::update::{Bytes, Value};
 use crate::wave::{Audience, Delivery, Waves};
@@ -21,6 +23,7 @@ struct House {
     waves: Waves,
     readers: Vec<Option<Reader>>,
     received: Vec<String>,
+    client: u64,
 }
 
 impl Audience for House {
@@ -43,7 +46,7 @@ impl House {
         let mut hub = Hub::new(settings, EPOCH);
         hub.request(0, Request::Hold(form()));
         let (view, waves) = (View::new(EPOCH, 3), Waves::new());
-        Self { hub, view, waves, readers: Vec::new(), received: Vec::new() }
+        Self { hub, view, waves, readers: Vec::new(), received: Vec::new(), client: 0 }
     }
 
     fn publish(&mut self, topic: &str, value: &str) {
@@ -68,7 +71,14 @@ impl House {
     fn join(&mut self, topics: &[&str], start: Start) -> Result<usize, Joined> {
         let interest = Interest::read(topics.iter().copied(), Grants::default(), 10).unwrap();
         let slot = self.readers.len();
-        match self.view.join(slot as u32, &Arc::new(interest), form(), start, Marks::default(), 0) {
+        match self.view.join(
+            slot as u32,
+            (&Arc::new(interest), self.client),
+            form(),
+            start,
+            Marks::default(),
+            0,
+        ) {
             Joined::Reader(reader, batch) => {
                 self.readers.push(Some(reader));
                 self.received.push(String::new());
@@ -91,6 +101,23 @@ impl House {
         let text = std::mem::take(&mut self.received[slot]);
         let versions = text.lines().filter_map(|line| line.strip_prefix("id: #1-"));
         versions.map(|number| number.parse().unwrap()).collect()
+    }
+}
+
+impl View {
+    /// How many topics a reader covers by patterns.
+    fn topics_of(&self, slot: u32, readers: &[Option<Reader>]) -> usize {
+        let group = readers[slot as usize].as_ref().unwrap().group;
+        let patterns = &self.groups.get(group).patterns;
+        let mut topics: Vec<_> = self.groups.coverings.topics(patterns).collect();
+        topics.sort_unstable();
+        topics.dedup();
+        topics.len()
+    }
+
+    /// How many pairs of topic and pattern are listed.
+    fn covered(&self) -> usize {
+        self.topics.ids().map(|id| self.topics.get(id).unwrap().patterns.len()).sum()
     }
 }
 
@@ -174,12 +201,97 @@ fn patterns_are_bounded_and_given_back() {
     let mut house = House::new(TopicRules::default());
     house.view = View::new(EPOCH, 2 * PATTERNS_MAX);
     for number in 0..PATTERNS_MAX {
+        house.client = (number / PATTERNS_PER_CLIENT_MAX) as u64;
         house.join(&[&format!("a{number}.*")], Start::Now).unwrap();
     }
+    house.client = 100;
     assert!(matches!(house.join(&["b.*"], Start::Now), Err(Joined::Full)));
     house.join(&["a0.*", "b"], Start::Now).unwrap();
     house.leave(7);
+    house.view.step();
     house.join(&["b.*"], Start::Now).unwrap();
+}
+
+#[test]
+fn a_client_takes_no_more_than_its_share_of_patterns() {
+    let mut house = House::new(TopicRules::default());
+    house.view = View::new(EPOCH, 2 * PATTERNS_MAX);
+    for number in 0..PATTERNS_PER_CLIENT_MAX {
+        house.join(&[&format!("a{number}.*")], Start::Now).unwrap();
+    }
+    assert!(matches!(house.join(&["b.*"], Start::Now), Err(Joined::Full)));
+    house.join(&["a0.*"], Start::Now).expect("nothing new");
+    house.client = 1;
+    house.join(&["b.*"], Start::Now).expect("others have a share of their own");
+    house.client = 0;
+    house.leave(7);
+    house.view.step();
+    house.join(&["c.*"], Start::Now).expect("what was left may be asked for again");
+}
+
+/// Topics that fit the beginning of a pattern are compared with it, a thousand at a time.
+#[test]
+fn a_new_pattern_is_compared_in_steps() {
+    let mut house = House::new(TopicRules::default());
+    for number in 0..5000 {
+        house.publish(&format!("board.{}.{number}", number % 7), "1");
+        house.publish(&format!("other.{number}"), "1");
+    }
+    house.settle();
+    let wish = ["board.*.x1", "board.*.x2", "board.3.*"];
+    let waits = house.join(&wish, Start::Snapshot);
+    let Err(Joined::Later(Awaited::Turn(turn))) = waits else { panic!("{waits:?}") };
+    let mut steps = 0;
+    while house.view.compared_to() < turn {
+        // What is published meanwhile is covered too.
+        house.publish(&format!("board.3.late{steps}"), "1");
+        let before = house.view.work();
+        house.settle();
+        assert!(house.view.work() - before <= STEP_WORK_MAX as u64 + 10, "what is new has candidates alone");
+        steps += 1;
+    }
+    assert!((8..14).contains(&steps), "{steps}");
+    assert!(
+        house.view.work() < 11_200,
+        "topics with another beginning are not looked at: {}",
+        house.view.work()
+    );
+    let slot = house.join(&wish, Start::Snapshot).unwrap();
+    let interest = Interest::read(wish, Grants::default(), 10).unwrap();
+    house.view.waited(&interest, form());
+    assert_eq!(house.view.topics_of(slot as u32, &house.readers), 714 + steps);
+    house.publish("board.3.more", "1");
+    house.settle();
+    assert_eq!(house.numbers(slot).last(), Some(&house.view.version().number));
+    // Its leaving is told to the topics in steps as well, and leaves nothing.
+    house.leave(slot);
+    house.view.step();
+    while house.view.has_work() {
+        house.view.step();
+    }
+    assert_eq!(house.view.covered(), 0);
+}
+
+/// A pattern of everything has no list: many readers with it cost what their own names do.
+#[test]
+fn patterns_of_everything_list_nothing() {
+    let mut house = House::new(TopicRules::default());
+    house.view = View::new(EPOCH, 1000);
+    for number in 0..2000 {
+        house.publish(&format!("t{number}"), "1");
+    }
+    house.settle();
+    for number in 0..100 {
+        house.join(&["*", &format!("u{number}")], Start::Now).unwrap();
+    }
+    assert_eq!((house.view.covered(), house.view.work()), (0, 0));
+    let bytes = (0..100).map(|slot| house.view.held_bytes(house.readers[slot].as_ref().unwrap())).max();
+    assert!(bytes.unwrap() < 2048, "{bytes:?}");
+    house.publish("t1", "2");
+    house.publish("u7", "1");
+    house.settle();
+    let came: Vec<usize> = (0..100).map(|slot| house.numbers(slot).len()).collect();
+    assert_eq!(came, [2; 100]);
 }
 
 #[test]
@@ -202,13 +314,14 @@ fn a_form_that_does_not_exist_is_made_and_released() {
     house.hub.request(0, Request::Release(form()));
     house.publish("a", "1");
     house.settle();
-    assert!(matches!(house.join(&["a"], Start::Snapshot), Err(Joined::Later)));
+    let waits = house.join(&["a"], Start::Snapshot);
+    assert!(matches!(waits, Err(Joined::Later(Awaited::Letter))));
     for request in house.view.take_requests() {
         house.hub.request(0, request);
     }
     house.settle();
     let slot = house.join(&["a"], Start::Snapshot).unwrap();
-    house.view.waited(form());
+    house.view.waited(&Interest::read(["a"], Grants::default(), 1).unwrap(), form());
     assert_eq!(house.numbers(slot), [1]);
     house.leave(slot);
     assert!(house.view.take_requests().contains(&Request::Release(form())));
@@ -241,7 +354,7 @@ fn an_introduction_tells_all() {
     house.settle();
     house.view = View::new(EPOCH, 3);
     house.view.read(&introduction);
-    assert!(matches!(house.join(&["a", "b"], Start::Snapshot), Err(Joined::Later)));
+    assert!(matches!(house.join(&["a", "b"], Start::Snapshot), Err(Joined::Later(_))));
     for request in house.view.take_requests() {
         house.hub.request(0, request);
     }

@@ -2,7 +2,8 @@
 //!
 //! It must never decide what leaves a ring: the hub tells.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _};
@@ -21,15 +22,18 @@ pub(crate) struct ViewTopic {
     pub(crate) name: TopicName,
     pub(crate) kind: Kind,
     pub(crate) ring: Ring,
-    /// The groups it concerns, in order.
+    /// The groups that ask for it by its name, in order.
     pub(crate) groups: Vec<u32>,
+    /// Places of the patterns that cover it, in order, those that cover all aside.
+    pub(crate) patterns: Vec<u32>,
 }
 
 /// All topics a worker knows.
 #[derive(Debug)]
 pub(crate) struct Topics {
     topics: HashMap<TopicId, ViewTopic>,
-    names: HashMap<TopicName, TopicId>,
+    /// In order, so that those with one beginning stand together.
+    names: BTreeMap<TopicName, TopicId>,
     /// Numbers of the last updates with their topics, oldest first.
     recent: VecDeque<(u64, TopicId)>,
     /// Everything behind this number stands in `recent`.
@@ -38,7 +42,7 @@ pub(crate) struct Topics {
 
 impl Default for Topics {
     fn default() -> Self {
-        Self { topics: HashMap::new(), names: HashMap::new(), recent: VecDeque::new(), recent_from: 0 }
+        Self { topics: HashMap::new(), names: BTreeMap::new(), recent: VecDeque::new(), recent_from: 0 }
     }
 }
 
@@ -59,19 +63,55 @@ impl Topics {
         self.get(self.id_of(name)?)
     }
 
-    /// All of them, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TopicId, &ViewTopic)> {
-        self.topics.iter().map(|(id, topic)| (*id, topic))
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.topics.len()
     }
 
-    pub(crate) fn add(&mut self, facts: &TopicFacts, groups: Vec<u32>) {
+    /// All of them, in no order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = TopicId> {
+        self.topics.keys().copied()
+    }
+
+    /// Names with a beginning, in order, and only those behind `after`.
+    pub(crate) fn beginning_with<'a>(
+        &'a self,
+        begin: &'a str,
+        after: Option<&TopicName>,
+    ) -> impl Iterator<Item = (&'a TopicName, TopicId)> {
+        let from = after.map_or(Bound::Included(begin), |after| Bound::Excluded(after.as_str()));
+        let range = self.names.range::<str, _>((from, Bound::Unbounded));
+        range.take_while(move |(name, _)| name.as_str().starts_with(begin)).map(|(name, id)| (name, *id))
+    }
+
+    /// A group asks for a topic by its name.
+    pub(crate) fn enter(&mut self, id: TopicId, group: u32) {
+        insert(self.topics.get_mut(&id).map(|topic| &mut topic.groups), group);
+    }
+
+    /// A group asks for a topic no more.
+    pub(crate) fn leave(&mut self, id: TopicId, group: u32) {
+        remove(self.topics.get_mut(&id).map(|topic| &mut topic.groups), group);
+    }
+
+    /// The pattern of a place covers a topic.
+    pub(crate) fn cover(&mut self, id: TopicId, place: u32) {
+        insert(self.topics.get_mut(&id).map(|topic| &mut topic.patterns), place);
+    }
+
+    /// The pattern of a place covers a topic no more.
+    pub(crate) fn uncover(&mut self, id: TopicId, place: u32) {
+        remove(self.topics.get_mut(&id).map(|topic| &mut topic.patterns), place);
+    }
+
+    pub(crate) fn add(&mut self, facts: &TopicFacts, groups: Vec<u32>, patterns: Vec<u32>) {
         let (name, kind) = (facts.name.clone(), facts.kind);
         self.names.insert(name.clone(), facts.id);
-        self.topics.insert(facts.id, ViewTopic { name, kind, ring: Ring::default(), groups });
+        self.topics.insert(facts.id, ViewTopic { name, kind, ring: Ring::default(), groups, patterns });
     }
 
-    /// Puts an update into the rings of its topics; gives the groups it concerns, some maybe twice.
-    pub(crate) fn push(&mut self, update: &Arc<Update>, made: &Made) -> Vec<u32> {
+    /// Puts an update into the rings of its topics; gives those.
+    pub(crate) fn push(&mut self, update: &Arc<Update>, made: &Made) -> Vec<TopicId> {
         let mut concerned = Vec::new();
         for (id, _) in &update.topics {
             let Some(topic) = self.topics.get_mut(id) else { continue };
@@ -79,7 +119,7 @@ impl Topics {
                 continue;
             }
             topic.ring.push(Entry::new(update.clone(), made.clone()));
-            concerned.extend_from_slice(&topic.groups);
+            concerned.push(*id);
             self.recent.push_back((update.number, *id));
         }
         while self.recent.len() > RECENT_NUMBERS_MAX {
@@ -125,5 +165,24 @@ impl Topics {
         let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);
         Some(topic)
+    }
+}
+
+fn insert(places: Option<&mut Vec<u32>>, own: u32) {
+    if let Some(places) = places
+        && let Err(index) = places.binary_search(&own)
+    {
+        places.insert(index, own);
+    }
+}
+
+fn remove(places: Option<&mut Vec<u32>>, own: u32) {
+    if let Some(places) = places
+        && let Ok(index) = places.binary_search(&own)
+    {
+        places.remove(index);
+        if places.is_empty() {
+            *places = Vec::new();
+        }
     }
 }

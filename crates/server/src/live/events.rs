@@ -25,6 +25,8 @@ pub(crate) struct Wish {
     pub(crate) form: Form,
     pub(crate) coding: Coding,
     pub(crate) from: Beginning,
+    /// Whose wish it is, for patterns are shared out by client.
+    pub(crate) client: u64,
 }
 
 /// What a stream begins with.
@@ -91,7 +93,7 @@ impl Wish {
         let id = request.values(b"last-event-id").next().map(|id| String::from_utf8_lossy(id).into_owned());
         let id = id.or_else(|| all("last-event-id").next().map(str::to_owned)).filter(|id| !id.is_empty());
         let form = Form::new(shape, transport, coding);
-        Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id) })
+        Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id), client: 0 })
     }
 
     /// Reads a request for Mercure's hub.
@@ -110,7 +112,7 @@ impl Wish {
         let transport = transport(request);
         let coding = coding(request);
         let form = Form::new(Shape::Bare, transport, coding);
-        Ok(Self { interest: Arc::new(asked.interest), form, coding, from })
+        Ok(Self { interest: Arc::new(asked.interest), form, coding, from, client: 0 })
     }
 
     /// The line that tells a reader of Mercure's hub from where it goes on, if it said where it was.
@@ -128,6 +130,11 @@ impl Wish {
     /// What its stream begins with.
     pub(crate) fn head(&self) -> StreamHead {
         StreamHead { coding: self.coding, hides_private: self.interest.exceeds_grants() }
+    }
+
+    /// As the wish of a client.
+    pub(crate) fn of(self, client: u64) -> Self {
+        Self { client, ..self }
     }
 
     /// Where to begin in this view. An id that is known nowhere is a version of no epoch.

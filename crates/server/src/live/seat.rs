@@ -70,6 +70,11 @@ impl Seat {
         }
     }
 
+    /// Whether it waits to become a reader.
+    pub(super) fn is_waiting(seat: &&mut Self) -> bool {
+        matches!(seat, Self::Joining(seat) if !seat.is_refused)
+    }
+
     /// Which use of the slot it is of.
     pub(crate) fn generation(&self) -> u32 {
         match self {

@@ -1,7 +1,8 @@
 //! A WebSocket: what arrives on it, and what it is about to say beside what it reads.
 //!
 //! It owns the frames, the commands that wait for their turn, and why it is closed. It must never hold more
-//! than one message and the commands of a few, nor keep what it has subscribed to: its reader's group does.
+//! than one message and the commands of a few, nor keep what it has subscribed to: its reader's group
+//! does.
 
 mod client;
 
@@ -264,7 +265,7 @@ mod tests {
 
     fn of_commands() -> Socket {
         Socket::new(
-            Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous, LineClient::Node))),
+            Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous, LineClient::Node, 0))),
             false,
             1000,
         )

@@ -16,7 +16,7 @@ mod reading;
 mod sockets;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,6 +56,8 @@ pub(crate) struct LiveWorker {
     behind: Vec<Address>,
     /// Slots that wait for a form, or for another reason for the next letter.
     joining: Vec<u32>,
+    /// Slots that wait for patterns to be compared with topics, each until a turn of the view.
+    comparing: VecDeque<(u64, u32)>,
     /// Mail of its own is under way, after which it goes on.
     is_going_on: bool,
     /// Where the hand stands that gives signs of life.
@@ -97,6 +99,7 @@ impl LiveWorker {
             moment: LiveTime::default(),
             behind: Vec::new(),
             joining: Vec::new(),
+            comparing: VecDeque::new(),
             is_going_on: false,
             hand: 0,
             quotes: Quotes::new(&quotes_prefix),
@@ -171,6 +174,7 @@ impl LiveWorker {
                 self.view.read(&letter);
                 self.end_waiting(&letter);
                 self.join_again();
+                self.join_compared();
                 self.go_on_with_those_behind();
                 self.wave();
             }
@@ -193,6 +197,8 @@ impl LiveWorker {
             LiveMail::Coded(coded) => self.documents.take(&coded),
             LiveMail::GoOn => {
                 self.is_going_on = false;
+                self.view.step();
+                self.join_compared();
                 self.wave();
             }
             // For requests that wait, which are gone.
@@ -229,7 +235,7 @@ impl LiveWorker {
             Some(Seat::Joining(seat)) => {
                 let form = seat.wish.form;
                 if !seat.is_refused {
-                    self.view.waited(form);
+                    self.view.waited(&seat.wish.interest, form);
                     self.counts().readers[place(form.transport())].fetch_sub(1, Relaxed);
                 }
                 self.joining.retain(|own| *own != slot);
@@ -294,8 +300,14 @@ impl LiveWorker {
         self.ask_for(LineClient::Worker(self.index));
     }
 
-    /// Hands to the writer what the view asks of it for a client.
+    /// Hands to the writer what the view asks of it for a client, and to readers what is in their account from
+    /// now on.
     fn ask_for(&mut self, client: LineClient) {
+        let recharged = self.view.take_recharged();
+        if self.view.has_work() || !recharged.is_empty() {
+            self.go_on_later();
+        }
+        recharged.into_iter().for_each(|slot| self.seats.wake(slot));
         let requests = self.view.take_requests();
         if !requests.is_empty() {
             self.shared.queue.ask(self.index, client, requests);

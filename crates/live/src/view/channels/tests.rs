@@ -70,7 +70,7 @@ struct World {
     published: BTreeMap<String, Vec<u64>>,
     /// Where each channel was first, and where it is.
     first: BTreeMap<&'static str, u64>,
-    holds_form: bool,
+    held: Option<Arc<Interest>>,
 }
 
 impl World {
@@ -81,7 +81,7 @@ impl World {
         let house = House { readers: vec![None; 4], ..House::default() };
         let (hub, view, waves) = (Hub::new(settings, EPOCH), View::new(EPOCH, 10), Waves::new());
         let (published, first) = (BTreeMap::new(), BTreeMap::new());
-        Self { hub, view, waves, house, published, first, holds_form: false }
+        Self { hub, view, waves, house, published, first, held: None }
     }
 
     fn publish(&mut self, topic: &str) {
@@ -116,7 +116,7 @@ impl World {
 
     fn reads(&self, channel: &str) -> bool {
         let reader = self.house.readers[OWN as usize].as_ref();
-        reader.is_some_and(|reader| self.view.interest(reader).includes(&interest(&[channel])))
+        reader.is_some_and(|reader| self.view.reads(reader, &interest(&[channel])))
     }
 
     /// Moves the own reader, as a worker does. Nothing happens while it is owed something.
@@ -124,25 +124,23 @@ impl World {
         if !self.is_settled() {
             return;
         }
-        let own = self.house.readers[OWN as usize];
-        let before = own.map(|reader| self.view.interest(&reader));
         let wanted = interest(&[channel]);
-        let after = match &before {
-            Some(before) if before.includes(&wanted) => before.without(&wanted).map(Arc::new),
-            _ if !self.begin(channel, &wanted) => return,
-            Some(before) => Some(Arc::new(before.with(&wanted))),
-            None => Some(wanted),
+        let reads = self.reads(channel);
+        let Some(own) = self.house.readers[OWN as usize] else {
+            if self.begin(channel, &wanted) {
+                self.join(OWN, &wanted);
+            }
+            return;
         };
-        match (own, after) {
-            (Some(_), Some(after)) => {
-                assert!(self.waves.change(&mut self.view, &mut self.house, OWN, &after));
+        if !reads {
+            if self.begin(channel, &wanted) {
+                assert!(self.waves.widen(&mut self.view, &mut self.house, OWN, (&wanted, 0)));
             }
-            (Some(_), None) => {
-                self.waves.leave(&mut self.view, &mut self.house, OWN);
-                self.house.readers[OWN as usize] = None;
-            }
-            (None, Some(after)) => self.join(OWN, &after),
-            (None, None) => unreachable!("a channel begins, or one ends"),
+        } else if self.view.counts(&own).0 > 1 {
+            assert!(self.waves.narrow(&mut self.view, &mut self.house, OWN, (&wanted, 0)));
+        } else {
+            self.waves.leave(&mut self.view, &mut self.house, OWN);
+            self.house.readers[OWN as usize] = None;
         }
     }
 
@@ -151,29 +149,29 @@ impl World {
         let last = self.house.came.get(channel).and_then(|came| came.last()).copied();
         let number = self.first.get(channel).copied().max(last);
         let start = number.map_or(Start::Values, |number| Start::After(Version { epoch: EPOCH, number }));
-        let held = std::mem::replace(&mut self.holds_form, false);
-        let batch = match self.view.first(wanted, form(), start) {
+        let held = self.held.take();
+        let batch = match self.view.first((wanted, 0), form(), start) {
             First::Batch(batch) => batch,
-            First::Later => {
-                self.holds_form = true;
+            First::Later(_) => {
+                self.held = Some(wanted.clone());
                 Batch::default()
             }
             First::Full => panic!("there is room"),
         };
-        if held {
-            self.view.waited(form());
+        if let Some(held) = held {
+            self.view.waited(&held, form());
         }
-        if !self.holds_form {
+        if self.held.is_none() {
             assert_eq!(batch.number, self.view.version().number);
             assert!(!batch.has_gap && batch.from <= batch.number);
             self.first.entry(channel).or_insert(batch.from);
             self.house.take(&batch.slices);
         }
-        !self.holds_form
+        self.held.is_none()
     }
 
     fn join(&mut self, slot: u32, interest: &Arc<Interest>) {
-        let joined = self.view.join(slot, interest, form(), Start::Now, Marks::default(), 0);
+        let joined = self.view.join(slot, (interest, 0), form(), Start::Now, Marks::default(), 0);
         let Joined::Reader(reader, batch) = joined else { panic!("{joined:?}") };
         assert!(batch.slices.is_empty(), "from now on nothing is owed");
         self.house.readers[slot as usize] = Some(reader);

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use staunch_live::Interest;
 use staunch_live::centrifugo::{Ask, ClientError, Command, Disconnect, read_commands};
+use staunch_live::{Awaited, Interest};
 use staunch_protocol::websocket::Opcode;
 
 use super::Closing;
@@ -29,8 +29,10 @@ pub(crate) struct CommandClient {
     pub(crate) heard: Option<Heard>,
     /// A channel that owes more than one delivery, and up to which number it was handed over.
     pub(crate) catching_up: Option<(Arc<Interest>, u64)>,
-    /// A form is made for every update because it waits for one.
-    pub(crate) holds_form: bool,
+    /// The channel that waits for a form, or for its turn to be compared with topics.
+    pub(crate) held: Option<Arc<Interest>>,
+    /// Who it is, for patterns are shared out by client.
+    pub(crate) number: u64,
     /// When its token ends, in seconds since 1970; 0 for never.
     pub(crate) ends_at_s: u64,
     /// The earliest end it stands in line for; 0 for none.
@@ -46,8 +48,8 @@ pub(crate) enum Wait {
     Token,
     /// The writer numbers an update.
     Writer,
-    /// The worker's next letter.
-    Letter,
+    /// The worker's next letter, or a turn of its view.
+    View(Awaited),
 }
 
 /// What a command was told.
@@ -58,7 +60,7 @@ pub(crate) enum Heard {
 }
 
 impl CommandClient {
-    pub(crate) fn new(rights: Rights, by: LineClient) -> Self {
+    pub(crate) fn new(rights: Rights, by: LineClient, number: u64) -> Self {
         Self {
             rights,
             is_connected: false,
@@ -66,7 +68,8 @@ impl CommandClient {
             waits: None,
             heard: None,
             catching_up: None,
-            holds_form: false,
+            held: None,
+            number,
             ends_at_s: 0,
             watched_at_s: 0,
             by,
@@ -96,7 +99,9 @@ impl CommandClient {
     /// Bytes that it holds.
     pub(super) fn held_bytes(&self) -> usize {
         let texts = self.commands.iter().map(text_bytes).sum::<usize>();
-        size_of::<Self>() + self.commands.capacity() * size_of::<Command>() + texts
+        let channels = self.held.iter().chain(self.catching_up.iter().map(|(channel, _)| channel));
+        let channels_bytes = channels.map(|channel| channel.held_bytes()).sum::<usize>();
+        size_of::<Self>() + self.commands.capacity() * size_of::<Command>() + texts + channels_bytes
     }
 }
 

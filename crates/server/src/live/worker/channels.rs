@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::Open;
 use staunch_live::centrifugo::{Ask, ClientError, Command, Subscription, done, refused, subscribed};
-use staunch_live::limits::{INTERESTS_PER_SOCKET_MAX, SLICES_PER_DELIVERY_MAX};
-use staunch_live::{Bytes, Epoch, First, Form, Grants, Interest, Marks, Reader, Start, Version};
+use staunch_live::limits::{INTERESTS_PER_SOCKET_MAX, PATTERNS_PER_READER_MAX, SLICES_PER_DELIVERY_MAX};
+use staunch_live::{Awaited, Bytes, Epoch, First, Form, Grants, Interest, Marks, Reader, Start, Version};
 
 use super::super::pending::Pending;
 use super::super::socket::{Closing, Wait};
@@ -20,8 +20,8 @@ use super::commands::{Obeyed, say};
 struct Begun {
     form: Form,
     grants: Grants,
-    /// What is read then.
-    interest: Option<Arc<Interest>>,
+    /// By which number patterns are shared out.
+    client: u64,
     /// How many commands are answered.
     obeyed: usize,
     replies: Vec<String>,
@@ -29,8 +29,8 @@ struct Begun {
     slices: Vec<Bytes>,
     /// The last one owes more, from this number on.
     catching_up: Option<(Arc<Interest>, u64)>,
-    /// Forms have to be made before the next one.
-    waits: bool,
+    /// The next one waits for this.
+    waits: Option<(Arc<Interest>, Awaited)>,
     /// There is no room for the one that owes more.
     is_full: bool,
 }
@@ -51,7 +51,7 @@ impl LiveWorker {
         let is_sending = |reader: &Reader| reader.marks.has(Marks::SENDING);
         match self.seats.reader_seat(slot).is_some_and(|seat| is_sending(&seat.reader)) {
             true => Obeyed::Later,
-            false => Obeyed::Waits(Wait::Letter),
+            false => Obeyed::Waits(Wait::View(Awaited::Letter)),
         }
     }
 
@@ -59,37 +59,34 @@ impl LiveWorker {
     pub(super) fn subscribe_channels(&mut self, slot: u32, open: &mut Open<'_>) -> Obeyed {
         // A client may come from a worker that is ahead of this one.
         if self.is_behind() {
-            return Obeyed::Waits(Wait::Letter);
+            return Obeyed::Waits(Wait::View(Awaited::Letter));
         }
         if !self.is_settled(slot) {
             return self.unsettled(slot);
         }
-        let interest = self.interest(slot);
         let Some(socket) = self.seats.socket(slot) else { return Obeyed::Done };
         let form = socket.form;
         let Some(client) = socket.client() else { return Obeyed::Done };
-        let holds_form = std::mem::take(&mut client.holds_form);
-        let (replies, slices) = (Vec::new(), Vec::new());
-        let (grants, before) = (client.rights.reading().0, interest.clone());
+        let held = client.held.take();
         let mut begun = Begun {
             form,
-            grants,
-            interest,
+            grants: client.rights.reading().0,
+            client: client.number,
             obeyed: 0,
-            replies,
-            slices,
+            replies: Vec::new(),
+            slices: Vec::new(),
             catching_up: None,
-            waits: false,
+            waits: None,
             is_full: false,
         };
         match client.catching_up.take() {
-            Some((channel, number)) => self.catch_up(channel, number, &mut begun),
+            Some((channel, number)) => self.catch_up(slot, channel, number, &mut begun),
             None => self.begin_channels(slot, &mut begun),
         }
-        if holds_form {
-            self.view.waited(form);
+        if let Some(channel) = held {
+            self.view.waited(&channel, form);
         }
-        self.carry_out(slot, before, begun, open)
+        self.carry_out(slot, begun, open)
     }
 
     fn begin_channels(&mut self, slot: u32, begun: &mut Begun) {
@@ -105,100 +102,102 @@ impl LiveWorker {
             if is_full || begun.catching_up.is_some() {
                 return;
             }
-            match self.begin_channel(id, &asked, begun) {
+            match self.begin_channel(slot, id, &asked, begun) {
                 Ok(()) => {}
-                Err(Some(error)) => begun.replies.push(refused(id, error)),
-                Err(None) => {
-                    begun.waits = true;
-                    return;
-                }
+                Err(error) => begun.replies.push(refused(id, error)),
+            }
+            if begun.waits.is_some() {
+                return;
             }
             begun.obeyed += 1;
         }
     }
 
-    /// Begins one channel.
+    /// Begins one channel, unless something has to be done before.
     ///
     /// # Errors
-    /// Why it cannot begin; none if forms have to be made before.
+    /// Why it cannot begin.
     fn begin_channel(
         &mut self,
+        slot: u32,
         id: u32,
         asked: &Subscription,
         begun: &mut Begun,
-    ) -> Result<(), Option<ClientError>> {
+    ) -> Result<(), ClientError> {
         if asked.has_token {
-            return Err(Some(ClientError::NOT_AVAILABLE));
+            return Err(ClientError::NOT_AVAILABLE);
         }
         let channel = Interest::read([&asked.channel[..]], begun.grants.clone(), 1);
-        let channel = Arc::new(channel.map_err(|_| Some(ClientError::UNKNOWN_CHANNEL))?);
-        let known = begun.interest.as_deref();
-        if known.is_some_and(|interest| interest.includes(&channel)) {
-            return Err(Some(ClientError::ALREADY_SUBSCRIBED));
-        }
-        if known.map_or(0, Interest::count) >= INTERESTS_PER_SOCKET_MAX {
-            return Err(Some(ClientError::LIMIT_EXCEEDED));
+        let channel = Arc::new(channel.map_err(|_| ClientError::UNKNOWN_CHANNEL)?);
+        if let Some(reader) = self.seats.reader_of(slot) {
+            if self.view.reads(reader, &channel) {
+                return Err(ClientError::ALREADY_SUBSCRIBED);
+            }
+            let (count, patterns) = self.view.counts(reader);
+            let has_pattern = channel.patterns_count() > 0;
+            if count >= INTERESTS_PER_SOCKET_MAX || (has_pattern && patterns >= PATTERNS_PER_READER_MAX) {
+                return Err(ClientError::LIMIT_EXCEEDED);
+            }
         }
         let own = self.view.version();
         let (start, is_known) = start_of(asked, own);
-        let batch = match self.view.first(&channel, begun.form, start) {
+        let batch = match self.view.first((&channel, begun.client), begun.form, start) {
             First::Batch(batch) => batch,
-            First::Later => return Err(None),
-            First::Full => return Err(Some(ClientError::TOO_MANY_REQUESTS)),
+            First::Later(awaited) => {
+                begun.waits = Some((channel, awaited));
+                return Ok(());
+            }
+            First::Full => return Err(ClientError::TOO_MANY_REQUESTS),
         };
+        let is_over = batch.number >= own.number;
+        if is_over && !self.add_channel(slot, &channel, begun.client) {
+            return Err(ClientError::TOO_MANY_REQUESTS);
+        }
         let recovered = asked.recover.as_ref().map(|_| is_known && !batch.has_gap);
         begun.replies.push(subscribed(id, Version { number: batch.from, ..own }, recovered));
         begun.slices.extend(batch.slices);
-        if batch.number < own.number {
-            begun.catching_up = Some((channel, batch.number));
-        } else {
-            begun.add(&channel);
-        }
+        begun.catching_up = (!is_over).then_some((channel, batch.number));
         Ok(())
     }
 
     /// Goes on with a channel that owes more than one delivery. Its command was answered.
-    fn catch_up(&mut self, channel: Arc<Interest>, number: u64, begun: &mut Begun) {
+    fn catch_up(&mut self, slot: u32, channel: Arc<Interest>, number: u64, begun: &mut Begun) {
         let own = self.view.version();
         let start = Start::After(Version { number, ..own });
-        match self.view.first(&channel, begun.form, start) {
+        match self.view.first((&channel, begun.client), begun.form, start) {
             First::Batch(batch) => {
                 begun.slices.extend(batch.slices);
                 if batch.number < own.number {
                     begun.catching_up = Some((channel, batch.number));
                 } else {
-                    begun.add(&channel);
+                    begun.is_full = !self.add_channel(slot, &channel, begun.client);
                 }
             }
-            First::Later => {
-                (begun.waits, begun.catching_up) = (true, Some((channel, number)));
+            First::Later(awaited) => {
+                begun.catching_up = Some((channel.clone(), number));
+                begun.waits = Some((channel, awaited));
             }
             First::Full => begun.is_full = true,
         }
     }
 
-    /// Moves the reader, tells the client, and leaves what the channels owe to be sent.
-    fn carry_out(
-        &mut self,
-        slot: u32,
-        before: Option<Arc<Interest>>,
-        begun: Begun,
-        open: &mut Open<'_>,
-    ) -> Obeyed {
-        let Begun { interest, obeyed, replies, slices, catching_up, waits, is_full, .. } = begun;
-        let has_room = match (&before, &interest) {
-            _ if is_full => false,
-            (_, None) => true,
-            (None, Some(interest)) => self.begin_reading(slot, interest),
-            (Some(before), Some(interest)) if before == interest => true,
-            (Some(_), Some(interest)) => self.waves.change(&mut self.view, &mut self.seats, slot, interest),
-        };
+    /// From now on the WebSocket reads a channel that owes nothing any more. Whether there is room for that.
+    fn add_channel(&mut self, slot: u32, channel: &Arc<Interest>, client: u64) -> bool {
+        match self.seats.reader_of(slot).is_some() {
+            true => self.waves.widen(&mut self.view, &mut self.seats, slot, (channel, client)),
+            false => self.begin_reading(slot, (channel, client)),
+        }
+    }
+
+    /// Tells the client, and leaves what the channels owe to be sent.
+    fn carry_out(&mut self, slot: u32, begun: Begun, open: &mut Open<'_>) -> Obeyed {
+        let Begun { obeyed, replies, slices, catching_up, waits, is_full, .. } = begun;
         self.counts().commands.fetch_add(obeyed as u64, Relaxed);
         let Some(client) = self.client(slot) else { return Obeyed::Done };
         client.commands.drain(..obeyed.min(client.commands.len()));
         client.catching_up = catching_up;
-        client.holds_form = waits;
-        if !has_room {
+        client.held = waits.as_ref().map(|(channel, _)| channel.clone());
+        if is_full {
             // It comes back, with what it has.
             return Obeyed::Close(Closing::FULL);
         }
@@ -208,36 +207,26 @@ impl LiveWorker {
         if !replies.is_empty() {
             say(&replies.join("\n"), open);
         }
-        if waits { Obeyed::Waits(Wait::Letter) } else { Obeyed::Later }
+        waits.map_or(Obeyed::Later, |(_, awaited)| Obeyed::Waits(Wait::View(awaited)))
     }
 
     pub(super) fn unsubscribe(&mut self, slot: u32, id: u32, channel: &str, ask: &Ask) -> Obeyed {
         if !self.is_settled(slot) {
             return self.unsettled(slot);
         }
-        let left = Interest::read([channel], Grants::default(), 1);
-        if let (Some(interest), Ok(channel)) = (self.interest(slot), left) {
-            match interest.without(&channel) {
-                None => self.end_reading(slot),
-                Some(rest) if rest == *interest => {}
-                Some(rest) => {
-                    let rest = Arc::new(rest);
-                    if !self.waves.change(&mut self.view, &mut self.seats, slot, &rest) {
-                        return Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS));
-                    }
-                }
+        let number = self.client(slot).map_or(0, |client| client.number);
+        if let (Some(reader), Ok(channel)) =
+            (self.seats.reader_of(slot), Interest::read([channel], Grants::default(), 1))
+            && self.view.reads(reader, &channel)
+        {
+            let (count, _) = self.view.counts(reader);
+            if count == 1 {
+                self.end_reading(slot);
+            } else if !self.waves.narrow(&mut self.view, &mut self.seats, slot, (&channel, number)) {
+                return Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS));
             }
         }
         Obeyed::Reply(done(id, ask).unwrap_or_default())
-    }
-}
-
-impl Begun {
-    fn add(&mut self, channel: &Arc<Interest>) {
-        self.interest = Some(match &self.interest {
-            None => Arc::clone(channel),
-            Some(interest) => Arc::new(interest.with(channel)),
-        });
     }
 }
 

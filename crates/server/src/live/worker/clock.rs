@@ -200,7 +200,7 @@ mod tests {
     fn client(is_connected: bool) -> Speech {
         Speech::Commands(Box::new(CommandClient {
             is_connected,
-            ..CommandClient::new(Rights::Anonymous, LineClient::Node)
+            ..CommandClient::new(Rights::Anonymous, LineClient::Node, 0)
         }))
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let mut worker = worker(client(true));
         let (coding, form) = (Coding::Gzip, Form::new(Shape::Bare, Transport::Chunked, Coding::Gzip));
         let interest = Interest::read(["a"], Grants::default(), 1).unwrap();
-        let wish = Wish { interest: Arc::new(interest), form, coding, from: Beginning::Now };
+        let wish = Wish { interest: Arc::new(interest), form, coding, from: Beginning::Now, client: 0 };
         let joining = JoiningSeat { wish, generation: 0, opening: None, is_refused: false, socket: None };
         worker.seats.put(0, Seat::Joining(Box::new(joining)));
         let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };

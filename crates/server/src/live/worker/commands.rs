@@ -3,13 +3,11 @@
 //! It owns their meaning. It must never answer one before those that came before it, nor wait: a command that
 //! cannot be obeyed yet stays the first, and is looked at again when what it waits for has come.
 
-use std::sync::Arc;
-
 use staunch_engine::{Open, Piece};
 use staunch_live::centrifugo::{
     Ask, ClientError, Command, Disconnect, History, connected, done, history, refreshed, refused,
 };
-use staunch_live::{Grants, Interest, TopicName, Update};
+use staunch_live::{Awaited, Grants, TopicName, Update};
 use staunch_protocol::websocket::Opcode;
 
 use super::super::counts::count;
@@ -116,8 +114,8 @@ impl LiveWorker {
         if let Some(client) = self.client(slot) {
             client.waits = Some(wait);
         }
-        if wait == Wait::Letter {
-            self.joining.push(slot);
+        if let Wait::View(awaited) = wait {
+            self.wait_for(slot, awaited);
         }
     }
 
@@ -168,8 +166,9 @@ impl LiveWorker {
             Err(obeyed) => return obeyed,
         };
         let (grants, ends_at_s) = rights.reading();
-        if let Some(interest) = self.interest(slot)
-            && !self.waves.change(&mut self.view, &mut self.seats, slot, &interest.granted(grants).into())
+        let number = self.client(slot).map_or(0, |client| client.number);
+        if self.seats.reader_seat(slot).is_some()
+            && !self.waves.grant(&mut self.view, &mut self.seats, slot, (grants, number))
         {
             return Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS));
         }
@@ -251,7 +250,7 @@ impl LiveWorker {
     fn history(&mut self, slot: u32, id: u32, wanted: &History) -> Obeyed {
         // Who was told of an update finds it, also at a worker that has not read its mail yet.
         if self.is_behind() {
-            return Obeyed::Waits(Wait::Letter);
+            return Obeyed::Waits(Wait::View(Awaited::Letter));
         }
         let version = self.view.version();
         let Ok(topic) = TopicName::new(&wanted.channel) else {
@@ -278,12 +277,6 @@ impl LiveWorker {
         let updates: Vec<&Update> =
             updates.into_iter().take(wanted.limit.unwrap_or(usize::MAX)).take_while(has_room).collect();
         Obeyed::Reply(history(id, version, &updates))
-    }
-
-    /// What a WebSocket reads.
-    pub(super) fn interest(&mut self, slot: u32) -> Option<Arc<Interest>> {
-        let reader = self.seats.reader_seat(slot)?.reader;
-        Some(self.view.interest(&reader))
     }
 }
 

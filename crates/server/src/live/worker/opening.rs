@@ -21,6 +21,7 @@ use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::{Closing, CommandClient, Socket, Speech};
 use super::super::turns::LineClient;
 use super::LiveWorker;
+use super::reading::client_of;
 use crate::limits::PUBLICATION_BYTES_EXTRA;
 
 /// The sub-protocol that is known here: Centrifugo's, as JSON.
@@ -61,7 +62,9 @@ impl LiveWorker {
         if matches!(rights, Rights::Invalid) {
             return refuse_invalid(lines, answer);
         }
-        let opening = match self.opening(rights, kind, accepted.extensions.is_some(), request, &answer) {
+        let client = client_of(request, &answer);
+        let about = (accepted.extensions.is_some(), client);
+        let opening = match self.opening(rights, kind, about, request, &answer) {
             Ok(opening) => opening,
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
         };
@@ -92,7 +95,7 @@ impl LiveWorker {
         &self,
         rights: &Rights,
         kind: SocketKind,
-        deflates: bool,
+        (deflates, client): (bool, u64),
         request: &Request<'_>,
         answer: &Answer<'_>,
     ) -> Result<Opening, String> {
@@ -104,7 +107,7 @@ impl LiveWorker {
             SocketKind::Echo => Speech::Echo,
             SocketKind::Own if names_topics => Speech::Url,
             SocketKind::Own | SocketKind::Centrifugo => {
-                Speech::Commands(Box::new(CommandClient::new(rights.clone(), by)))
+                Speech::Commands(Box::new(CommandClient::new(rights.clone(), by, client)))
             }
         };
         let value_bytes_max = self.shared.config.value_bytes_max;
@@ -114,7 +117,7 @@ impl LiveWorker {
         let reads_url = matches!(speech, Speech::Url);
         let mut socket = Box::new(Socket::new(speech, deflates, message_bytes_max));
         let wish = match reads_url {
-            true => Some(Wish::read_socket(request, grants, deflates)?),
+            true => Some(Wish::read_socket(request, grants, deflates)?.of(client)),
             false => None,
         };
         if let Some(wish) = &wish {
@@ -146,7 +149,8 @@ impl LiveWorker {
     /// Makes a reader of a WebSocket whose URL says what it reads, or lets it wait for a form.
     pub(super) fn join_by_url(&mut self, slot: u32, generation: u32, wish: Wish, mut socket: Box<Socket>) {
         let (form, start) = (wish.form, wish.start(&self.view));
-        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), generation) {
+        let interest = (&wish.interest, wish.client);
+        let seat = match self.view.join(slot, interest, form, start, Marks::default(), generation) {
             Joined::Reader(mut reader, batch) => {
                 reader.marks.set(Marks::SENDING);
                 socket.begins_at = batch.from;
@@ -154,8 +158,8 @@ impl LiveWorker {
                 let (opening, socket) = (Some(wish.head()), Some(socket));
                 Seat::Reader(ReaderSeat { reader, opening, is_leaving: false, pending, socket })
             }
-            Joined::Later => {
-                self.joining.push(slot);
+            Joined::Later(awaited) => {
+                self.wait_for(slot, awaited);
                 let (opening, socket) = (None, Some(socket));
                 let seat = JoiningSeat { wish, generation, opening, is_refused: false, socket };
                 Seat::Joining(Box::new(seat))

@@ -2,10 +2,11 @@
 //!
 //! It must never hand over a second delivery before the first was taken by the kernel.
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
-use staunch_live::{Form, Joined, Marks, TopicName, Transport};
+use staunch_live::{Awaited, Form, Joined, Marks, Reader, TopicName, Transport};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 
@@ -20,7 +21,7 @@ use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::Closing;
 use super::super::turns::LineClient;
 use super::LiveWorker;
-use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
+use crate::limits::{AWAY_S_MAX, CLIENT_PREFIX_IPV6, RESTING_BYTES_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
 /// What a stream is told that may lack updates because of its token.
 const LEFT_OUT: &str = ": private updates are left out: no token was shown that grants all of these topics\n";
@@ -44,7 +45,7 @@ impl LiveWorker {
             false => Wish::read(request, grants),
         };
         let wish = match wish {
-            Ok(wish) => wish,
+            Ok(wish) => wish.of(client_of(request, &answer)),
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
         };
         // What a hub of Mercure is asked for may always be private, and is left out then.
@@ -100,16 +101,20 @@ impl LiveWorker {
     /// Makes a reader of a connection, or lets it wait for a form. Whether there is room for it.
     fn join(&mut self, slot: u32, generation: u32, wish: Wish, opening: Option<StreamHead>) -> bool {
         let (form, start) = (wish.form, wish.start(&self.view));
-        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), generation) {
+        let interest = (&wish.interest, wish.client);
+        let seat = match self.view.join(slot, interest, form, start, Marks::default(), generation) {
             Joined::Full => return false,
             Joined::Reader(mut reader, batch) => {
                 reader.marks.set(Marks::SENDING);
+                if !self.view.is_small(&reader, RESTING_BYTES_MAX) {
+                    reader.marks.set(Marks::COUNTED);
+                }
                 reader.written_at_s = self.moment.up_s as u16;
                 let (pending, socket) = (Pending::of(&batch.slices), None);
                 Seat::Reader(ReaderSeat { reader, opening, is_leaving: false, pending, socket })
             }
-            Joined::Later => {
-                self.joining.push(slot);
+            Joined::Later(awaited) => {
+                self.wait_for(slot, awaited);
                 let seat = JoiningSeat { wish, generation, opening, is_refused: false, socket: None };
                 Seat::Joining(Box::new(seat))
             }
@@ -121,24 +126,41 @@ impl LiveWorker {
         true
     }
 
+    /// What a slot waits for is told to it by [`LiveWorker::join_again`] or [`LiveWorker::join_compared`].
+    pub(super) fn wait_for(&mut self, slot: u32, awaited: Awaited) {
+        match awaited {
+            Awaited::Letter => self.joining.push(slot),
+            Awaited::Turn(turn) => self.comparing.push_back((turn, slot)),
+        }
+    }
+
     /// A letter came: those who wait for a form join again.
     pub(super) fn join_again(&mut self) {
-        for slot in std::mem::take(&mut self.joining) {
-            if self.seats.socket(slot).is_some() {
-                self.go_on_with_socket(slot);
-                continue;
-            }
-            let Some(Seat::Joining(seat)) = self.seats.at(slot) else { continue };
-            let (wish, generation, opening) = (seat.wish.clone(), seat.generation, seat.opening);
-            let form = wish.form;
-            self.counts().readers[place(form.transport())].fetch_sub(1, Relaxed);
-            let has_room = self.join(slot, generation, wish, opening);
-            self.view.waited(form);
-            if let Some(Seat::Joining(seat)) = self.seats.at(slot).filter(|_| !has_room) {
-                seat.is_refused = true;
-            }
-            self.seats.wake(slot);
+        std::mem::take(&mut self.joining).into_iter().for_each(|slot| self.go_on_with(slot));
+    }
+
+    /// The view has compared patterns with topics: those who waited for that join again.
+    pub(super) fn join_compared(&mut self) {
+        while let Some((_, slot)) = self.comparing.pop_front_if(|(turn, _)| *turn <= self.view.compared_to())
+        {
+            self.go_on_with(slot);
         }
+    }
+
+    fn go_on_with(&mut self, slot: u32) {
+        if self.seats.socket(slot).is_some() {
+            return self.go_on_with_socket(slot);
+        }
+        let Some(Seat::Joining(seat)) = self.seats.at(slot).filter(Seat::is_waiting) else { return };
+        let (wish, generation, opening) = (seat.wish.clone(), seat.generation, seat.opening);
+        let (form, interest) = (wish.form, wish.interest.clone());
+        self.counts().readers[place(form.transport())].fetch_sub(1, Relaxed);
+        let has_room = self.join(slot, generation, wish, opening);
+        self.view.waited(&interest, form);
+        if let Some(Seat::Joining(seat)) = self.seats.at(slot).filter(|_| !has_room) {
+            seat.is_refused = true;
+        }
+        self.seats.wake(slot);
     }
 
     /// See [`staunch_engine::Handler::ready`].
@@ -157,6 +179,7 @@ impl LiveWorker {
             Some(Seat::Joining(seat)) => {
                 open.ignore_input();
                 open.release_request();
+                open.note_held(seat.wish.interest.held_bytes());
                 if let Some(head) = seat.opening.take() {
                     begin(seat.wish.form, head, open);
                 }
@@ -169,11 +192,20 @@ impl LiveWorker {
         }
     }
 
-    /// Serves a reader of a stream, and lets it rest. It needs its request no more: all that was asked stands
-    /// in its group.
+    /// Serves a reader of a stream, and lets it rest unless it holds much. It needs its request no more: all
+    /// that was asked stands in its group.
     fn ready_reader(&mut self, slot: u32, open: &mut Open<'_>) {
         open.ignore_input();
-        open.release_request();
+        // Streams of HTTP/2 never rest.
+        let is_stream = open.address().stream != 0;
+        let is_counted = |reader: &Reader| is_stream || reader.marks.has(Marks::COUNTED);
+        match self.seats.reader_of(slot) {
+            Some(reader) if is_counted(reader) => open.note_held(self.view.held_bytes(reader)),
+            _ => {
+                open.note_held(0);
+                open.release_request();
+            }
+        }
         self.seats.in_hand = Some(slot);
         self.serve(slot, open);
         self.seats.settle(slot);
@@ -305,6 +337,17 @@ fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {
         Transport::Chunked => open.push_framed(slice),
         Transport::Plain | Transport::Socket => open.push(Piece::Shared(slice)),
     };
+}
+
+/// By which number patterns are shared out: that of the client's network, or that of its connection where
+/// clients are not told apart.
+pub(super) fn client_of(request: &Request<'_>, answer: &Answer<'_>) -> u64 {
+    match answer.client(request) {
+        Some(IpAddr::V4(address)) => 1 << 63 | u64::from(address.to_bits()),
+        // A subscriber has at least that much of an address; 2000::/3 is all that is given out.
+        Some(IpAddr::V6(address)) => (address.to_bits() >> CLIENT_PREFIX_IPV6) as u64 & (u64::MAX >> 1),
+        None => 1 << 62 | 1 << 63 | u64::from(answer.address().slot),
+    }
 }
 
 /// A number that differs from reader to reader, so that they do not all come back at once.

@@ -32,10 +32,12 @@ impl LiveWorker {
             let Some(Seat::Joining(seat)) = self.seats.take(slot) else { return };
             let JoiningSeat { wish, generation, socket, .. } = *seat;
             let Some(socket) = socket else { return };
-            let form = wish.form;
+            let (form, interest) = (wish.form, wish.interest.clone());
             self.join_by_url(slot, generation, wish, socket);
-            self.view.waited(form);
-        } else if let Some(client) = self.seats.socket(slot).and_then(Socket::client) {
+            self.view.waited(&interest, form);
+        } else if let Some(client) = self.seats.socket(slot).and_then(Socket::client)
+            && matches!(client.waits, Some(Wait::View(_)))
+        {
             client.waits = None;
         }
         self.seats.wake(slot);
@@ -79,8 +81,10 @@ impl LiveWorker {
         let of_connection = LineClient::of(None, open.address());
         let by = self.client(slot).map_or(of_connection, |client| client.by);
         self.ask_for(by);
+        let reader = self.seats.reader_of(slot);
+        let reader_bytes = reader.map_or(0, |reader| self.view.held_bytes(reader));
         let Some(socket) = self.seats.socket(slot) else { return };
-        open.note_held(socket.held_bytes());
+        open.note_held(socket.held_bytes() + reader_bytes);
         // What came is worked off before more is read, and nothing is read that would be answered while there
         // is no room for that.
         let is_busy = socket.client().is_some_and(|client| client.is_busy());
@@ -152,7 +156,7 @@ impl LiveWorker {
     }
 
     /// Makes a reader of a WebSocket that was none, from now on. Whether there is room for it.
-    pub(super) fn begin_reading(&mut self, slot: u32, interest: &Arc<Interest>) -> bool {
+    pub(super) fn begin_reading(&mut self, slot: u32, interest: (&Arc<Interest>, u64)) -> bool {
         let Some(form) = self.seats.socket(slot).map(|socket| socket.form) else { return false };
         let Some(generation) = self.seats.at(slot).map(|seat| seat.generation()) else { return false };
         let joined = self.view.join(slot, interest, form, Start::Now, Marks::default(), generation);
@@ -179,18 +183,18 @@ impl LiveWorker {
     pub(super) fn forget_socket(&mut self, slot: u32, address: Address) -> bool {
         let Some(socket) = self.seats.socket(slot) else { return false };
         let form = socket.form;
-        let holds_form = socket.client().is_some_and(|client| client.holds_form);
+        let held = socket.client().and_then(|client| client.held.take());
         let awaits_token = socket.client().is_some_and(|client| client.waits == Some(Wait::Token));
         if awaits_token {
             self.shared.tokens.leave(address);
         }
         match self.seats.at(slot) {
             Some(Seat::Reader(_)) => self.waves.leave(&mut self.view, &mut self.seats, slot),
-            Some(Seat::Joining(_)) => self.view.waited(form),
+            Some(Seat::Joining(seat)) => self.view.waited(&seat.wish.interest, form),
             _ => {}
         }
-        if holds_form {
-            self.view.waited(form);
+        if let Some(channel) = held {
+            self.view.waited(&channel, form);
         }
         self.joining.retain(|own| *own != slot);
         self.counts().readers[place(form.transport())].fetch_sub(1, Relaxed);
