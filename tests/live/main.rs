@@ -13,6 +13,7 @@ mod keys;
 mod limits;
 mod line;
 mod mercure;
+mod patterns;
 mod peers;
 mod private;
 mod reading;
