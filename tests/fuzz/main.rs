@@ -35,6 +35,10 @@ mod http2_hpack;
 mod http2_session;
 #[path = "../../fuzz/targets/inflate.rs"]
 mod inflate;
+#[path = "../../fuzz/targets/live_channels.rs"]
+mod live_channels;
+#[path = "../../fuzz/targets/patterns.rs"]
+mod patterns;
 #[path = "../../fuzz/targets/proxy.rs"]
 mod proxy;
 #[path = "../../fuzz/targets/publication.rs"]
@@ -115,6 +119,8 @@ targets! {
     http2_hpack
     http2_session
     inflate
+    live_channels
+    patterns
     proxy
     publication
     range
