@@ -74,12 +74,15 @@ fn who_rests_gives_way_to_who_comes() {
     assert!(stats.closed_for_memory.get() > 0, "there was room for all of them");
     let newcomer = worker.io().peer(client(HOLDERS, 3));
     turn_until(u64::from(HOLDERS) + 1, &mut worker);
-    for _ in 0..100 {
+    for _ in 0..TURNS_MAX {
+        if kinds(worker.io().transcript(newcomer)).contains(&0) {
+            break;
+        }
         worker.turn().expect("the simulator does not fail");
     }
     assert_eq!((stats.http2_calmed.get(), stats.rejected.get()), (0, 0), "nobody was at fault");
     let heard = kinds(worker.io().transcript(newcomer));
     assert!(heard.contains(&0) && !heard.contains(&7), "the newcomer is answered and stays: {heard:?}");
     let told = holders.iter().filter(|holder| kinds(worker.io().transcript(**holder)).contains(&7)).count();
-    assert_eq!(told as u64, stats.closed_for_memory.get(), "those that went were told so");
+    assert!(told > 0 && told as u64 <= stats.closed_for_memory.get(), "those that go are told so: {told}");
 }
