@@ -113,8 +113,7 @@ struct Waiting {
 }
 
 impl WriterQueue {
-    /// An empty queue that is full at so many updates, or at so many bytes. A client that has nothing in it
-    /// may put something in up to twice of that.
+    /// An empty queue that is full at so many updates, or at so many bytes.
     pub(crate) fn new(updates_max: usize, bytes_max: usize) -> Self {
         let waiting = Waiting {
             publishings: Turns::default(),
@@ -137,7 +136,7 @@ impl WriterQueue {
     pub(crate) fn publish(&self, publishing: Publishing) -> Result<(), QueueFull> {
         let bytes = publishing.bytes();
         let waiting = self.lock();
-        if self.is_full(&waiting, publishing.client) {
+        if self.is_full(&waiting) {
             return Err(QueueFull);
         }
         self.put(waiting, publishing, bytes);
@@ -148,7 +147,7 @@ impl WriterQueue {
     pub(crate) fn feed(&self, publishing: Publishing) -> bool {
         let bytes = publishing.bytes();
         let waiting = self.lock();
-        let is_full = self.is_full(&waiting, publishing.client);
+        let is_full = self.is_full(&waiting);
         self.put(waiting, publishing, bytes);
         is_full
     }
@@ -247,10 +246,8 @@ impl WriterQueue {
         waiting.take(takes)
     }
 
-    fn is_full(&self, waiting: &Waiting, client: LineClient) -> bool {
-        let times = if waiting.publishings.has(client) { 1 } else { 2 };
-        let has_room = waiting.publishings.has_room(client, self.updates_max, usize::MAX);
-        !has_room || waiting.bytes >= self.bytes_max.saturating_mul(times)
+    fn is_full(&self, waiting: &Waiting) -> bool {
+        waiting.publishings.weight() >= self.updates_max || waiting.bytes >= self.bytes_max
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, publishing: Publishing, bytes: usize) {

@@ -13,7 +13,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
-use rustix::fs::{Mode, OFlags};
 
 use super::patience::patiently;
 use super::regular::open_regular;
@@ -42,8 +41,6 @@ pub(super) struct TopicFolder {
     value_bytes_max: u64,
     /// Whether the value of a file that is gone ends.
     deletes: bool,
-    /// The folder itself, in which its files are opened.
-    folder: OwnedFd,
     watch: OwnedFd,
     /// Files that were there, for what is gone when the kernel could not tell of it; only if `deletes`.
     known: BTreeSet<OsString>,
@@ -56,8 +53,6 @@ impl TopicFolder {
     /// # Errors
     /// It cannot be watched.
     pub(super) fn new(path: &Path, prefix: &str, value_bytes_max: u64, deletes: bool) -> io::Result<Self> {
-        let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(path, folder_flags, Mode::empty())?;
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
         let changes = WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
@@ -72,7 +67,6 @@ impl TopicFolder {
             prefix: prefix.to_owned(),
             value_bytes_max,
             deletes,
-            folder,
             watch,
             known: BTreeSet::new(),
             is_gone: false,
@@ -194,7 +188,7 @@ impl TopicFolder {
 
     /// What a file has; nothing if it is gone again, or is no file.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let file = match open_regular(&self.folder, name) {
+        let file = match open_regular(&self.path.join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             found => found?,
         };
@@ -342,8 +336,8 @@ mod tests {
         std::os::unix::fs::symlink("file", path("within")).unwrap();
         std::os::unix::fs::symlink("nowhere", path("broken")).unwrap();
         std::fs::create_dir(path("folder")).unwrap();
-        let fifo = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), fifo, Mode::RUSR, 0).unwrap();
+        let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), fifo, mode, 0).unwrap();
         for name in ["away", "within", "broken"] {
             let fault = watched.read(name).unwrap_err().to_string();
             assert_eq!(fault, "it is a symbolic link, and those are not followed", "{name}");

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, inotify};
+use rustix::fs::inotify;
 
 use super::regular::open_regular;
 
@@ -149,7 +149,7 @@ impl Followed {
 
     /// Opens the file that has the name now; without one nothing is open.
     fn open(&mut self) -> io::Result<()> {
-        let file = match open_regular(CWD, &self.path) {
+        let file = match open_regular(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => file?,
         };

@@ -4,20 +4,18 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{FileType, Mode, OFlags, lstat, open};
 use rustix::io::Errno;
-use rustix::path::Arg;
 
-/// Opens a file of a folder for reading; none if there is something else of that name, such as a folder or a
-/// pipe.
+/// Opens a file for reading; none if there is something else of that name, such as a folder or a pipe.
 ///
 /// # Errors
 /// It is a symbolic link, is not there, or may not be read.
-pub(super) fn open_regular(folder: impl AsFd, name: impl Arg + Copy) -> io::Result<Option<File>> {
+pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     // Before it is opened, for opening some devices does something.
-    let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let found = lstat(path)?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(is_link()),
@@ -25,7 +23,7 @@ pub(super) fn open_regular(folder: impl AsFd, name: impl Arg + Copy) -> io::Resu
     }
     // What takes the file's place meanwhile is neither followed nor waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(folder, name, flags, Mode::empty()) {
+    let file = match open(path, flags, Mode::empty()) {
         Err(Errno::LOOP) => return Err(is_link()),
         opened => File::from(opened?),
     };
