@@ -51,8 +51,8 @@ fn an_upgraded_server_goes_on_with_the_agent() {
     until("both have ended", || agents(&world).is_empty());
 }
 
-/// The agent alone speaks with the Internet: it is confined before its first message, and gets its certificate
-/// all the same.
+/// The agent alone speaks with the Internet: it is confined before its first message, and gets its
+/// certificate all the same.
 #[test]
 fn the_agent_has_a_fence_of_its_own() {
     let Some(world) = World::with_authority() else { return };

@@ -21,6 +21,7 @@ pub(crate) fn browser() -> Option<Browser> {
 
 impl Browser {
     /// Its name.
+    #[allow(dead_code, reason = "of the suites that share this file one starts it by itself")]
     pub(crate) fn program(&self) -> &str {
         &self.program
     }

@@ -119,7 +119,8 @@ fn a_file_system_that_hangs_delays_nobody_else() {
         let parts = ask(server, "slow-parts.bin", "Range: bytes=0-9,999990-1000100\r\n");
         // One device holds no more of the threads that wait: the last of the five stands in line for them.
         scene.mount.await_hanging(ASKED.len());
-        // While they hang, the one worker answers: what it holds, what it has to load, what it sends in steps.
+        // While they hang, the one worker answers: what it holds, what it has to load, what it sends in
+        // steps.
         for _ in 0..2 {
             assert_eq!(get(server.address(), "/small.txt").expect("an answer").body, b"small", "{io}");
             assert_eq!(get(server.address(), "/none").expect("an answer").status, 404, "{io}");

@@ -231,7 +231,8 @@ fn tell_to_reload(house: &House) -> (Option<i32>, String) {
     (told.status.code(), told.stdout + &told.stderr)
 }
 
-/// A process that is confined cannot open a folder elsewhere: another one takes its place, and no request fails.
+/// A process that is confined cannot open a folder elsewhere: another one takes its place, and no request
+/// fails.
 #[test]
 fn a_folder_beyond_the_fence_is_served_after_a_reload() {
     for io in WAYS {

@@ -1,5 +1,5 @@
-//! What changes while a server runs though no event tells of it, and sites that are not as they were opened: all of
-//! it is seen without a signal, and one site's fault is no other's.
+//! What changes while a server runs though no event tells of it, and sites that are not as they were opened:
+//! all of it is seen without a signal, and one site's fault is no other's.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use staunch_tests::process::{binary, finish, is_installed};
 use crate::conversation::Talk;
 use crate::house::{self, House, WITHOUT_PATIENCE};
 
-/// A server by a file that says this, `ROOT` standing for its folder; `wrap` are words in front of the command.
+/// A server by a file that says this, `ROOT` standing for its folder; `wrap` are words in front of the
+/// command.
 fn configured(folder: &Path, text: &str, wrap: &[&str]) -> House {
     let text = text.replace("ROOT", &folder.to_string_lossy());
     fs::write(folder.join("conf.toml"), text).expect("a file");
@@ -135,7 +136,8 @@ fn a_missing_folder_darkens_no_other_site() {
     assert_eq!(ask(admin, "/readyz", LOCALHOST), (200, b"ready\n".to_vec()));
 }
 
-/// A user who is taken out of the file comes in no more, without a signal; a file with a fault changes nothing.
+/// A user who is taken out of the file comes in no more, without a signal; a file with a fault changes
+/// nothing.
 #[test]
 fn a_file_of_users_is_read_anew_when_it_changes() {
     let folder = house::new_folder();

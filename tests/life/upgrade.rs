@@ -55,7 +55,8 @@ fn connections_end_with_an_answer() {
     }
 }
 
-/// The former process goes on with what is under way for `upgrade_timeout`, not for the time that a stop leaves.
+/// The former process goes on with what is under way for `upgrade_timeout`, not for the time that a stop
+/// leaves.
 #[test]
 fn an_answer_under_way_outlasts_the_time_of_a_stop() {
     for io in WAYS {

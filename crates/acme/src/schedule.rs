@@ -22,8 +22,8 @@ pub(crate) fn moment_unix_s((start, end): (u64, u64), chance: Chance) -> u64 {
     start + part(end.saturating_sub(start), chance)
 }
 
-/// The part of a renewal window in which the certificate is still good; a window that begins later is its last
-/// day, or half of its life if that is shorter: an authority cannot want a name to go without.
+/// The part of a renewal window in which the certificate is still good; a window that begins later is its
+/// last day, or half of its life if that is shorter: an authority cannot want a name to go without.
 pub(crate) fn window_within((start, end): (u64, u64), (from, to): (u64, u64)) -> (u64, u64) {
     if start < to {
         return (start, end.min(to).max(start));

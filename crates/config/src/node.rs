@@ -106,7 +106,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(Name, Node)>, Vec<Misprint>> {
         return Ok(entries(table.into_inner()));
     }
     if let Some(place) = foreign_line(text) {
-        let what = "this is no TOML but looks like a file of nginx or Caddy: `staunch config example` shows settings";
+        let what = "this is no TOML but looks like a file of nginx or Caddy: `staunch config example` shows \
+                    settings";
         return Err(vec![(Some(place), what.to_owned())]);
     }
     let fault = |error: &Error| {
@@ -122,8 +123,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(Name, Node)>, Vec<Misprint>> {
 /// How a misprint begins that says what is meant.
 const WRITE: &str = "write `";
 
-/// Where a line stands that ends as those of nginx and Caddy do, and is no part of TOML: with `;`, or a word and
-/// `{`.
+/// Where a line stands that ends as those of nginx and Caddy do, and is no part of TOML: with `;`, or a word
+/// and `{`.
 fn foreign_line(text: &str) -> Option<usize> {
     let is_foreign = |line: &str| {
         let line = line.trim();

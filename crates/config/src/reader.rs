@@ -140,8 +140,8 @@ impl<'a> Reader<'a> {
         self.faults.push(Fault { key: key.into(), origin, place, text });
     }
 
-    /// Refuses each name of the table that is none of these. `elsewhere` are keys of other tables, and where they
-    /// stand, in words.
+    /// Refuses each name of the table that is none of these. `elsewhere` are keys of other tables, and where
+    /// they stand, in words.
     pub fn refuse_unknown(&mut self, known: &[&'static [Key]], elsewhere: &[(&'static [Key], &str)]) {
         for (name, _) in self.table {
             let mut all = known.iter().flat_map(|keys| keys.iter());

@@ -26,8 +26,8 @@ const AUTHORITIES: &[&str] = &[
 /// Variables that name further ones.
 const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Confines this process: it reads these files, and those that may take their names; keeps files within `store`;
-/// looks names up and connects. What could not be confined, in words.
+/// Confines this process: it reads these files, and those that may take their names; keeps files within
+/// `store`; looks names up and connects. What could not be confined, in words.
 ///
 /// # Errors
 /// [`Sandbox::On`] where the kernel cannot do all of it. Some of it may be done by then: end the process.

@@ -29,15 +29,15 @@ pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;
 /// So much of an answer that goes on in small pieces may stand in the kernel unsent, where its handler asks
 /// for that: some dozens of updates, and a sixteenth of what others have.
 pub(crate) const OPEN_UNSENT_BYTES: u32 = 16 * 1024;
-/// After so long, or the time of a send if that is longer, it is looked whether the peer of such an answer has
-/// acknowledged what was sent; after as long again it is given up if it has acknowledged nothing more. With a
-/// sign of life every 45 to 55 s it is found within three of them.
+/// After so long, or the time of a send if that is longer, it is looked whether the peer of such an answer
+/// has acknowledged what was sent; after as long again it is given up if it has acknowledged nothing more.
+/// With a sign of life every 45 to 55 s it is found within three of them.
 pub(crate) const OPEN_GONE_MS: u32 = 50_000;
 /// A send that is not over after one part in so many of its deadline is looked at for the first time: early
 /// enough that what the peer takes afterwards is known at the deadline, and late enough that few are.
 pub(crate) const LOOK_PART: u32 = 8;
-/// To so many bytes it is noted what a peer has acknowledged: less makes no progress in any time that is waited
-/// for, and two bytes of a slot tell a megabyte so.
+/// To so many bytes it is noted what a peer has acknowledged: less makes no progress in any time that is
+/// waited for, and two bytes of a slot tell a megabyte so.
 pub(crate) const MARK_BYTES: u64 = 16;
 /// Where nothing tells what a peer takes of what the kernel has taken for it, a send has so much longer: what
 /// waits unsent before the kernel reports room, at 100 bytes a second.

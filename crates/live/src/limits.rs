@@ -4,8 +4,8 @@
 pub const TOPIC_NAME_BYTES_MAX: usize = 256;
 /// Most topics. A topic without a value costs about 400 bytes per worker: 40 MB.
 pub const TOPICS_MAX: usize = 100_000;
-/// Most different patterns, per worker: those whose literal beginnings fit are compared with the name of a new
-/// topic, and all together they take some megabytes beside the topics they cover.
+/// Most different patterns, per worker: those whose literal beginnings fit are compared with the name of a
+/// new topic, and all together they take some megabytes beside the topics they cover.
 pub const PATTERNS_MAX: usize = 4_096;
 /// Most of them that one client has brought: four clients have to conspire to take all, and as many readers
 /// behind one proxy as a server has had room for.
@@ -25,8 +25,8 @@ pub const COUNT_WORK_MAX: usize = 4 * PATTERNS_MAX;
 /// Most topics and patterns of readers that are one group though each may change what it asks for: with more,
 /// a reader has a group of its own, for to find the group of the next interest takes as long as that is.
 pub const SHARED_INTERESTS_MAX: usize = 16;
-/// Most wildcards of a template, or of a component of a URL pattern: those in use have a few, and each looks at
-/// every byte of a name.
+/// Most wildcards of a template, or of a component of a URL pattern: those in use have a few, and each looks
+/// at every byte of a name.
 pub const PATTERN_PIECES_MAX: usize = 32;
 /// Longest text that wildcards are compared with: a name of 256 bytes, percent-encoded, is a path of 768.
 pub const COMPARED_BYTES_MAX: usize = 1023;

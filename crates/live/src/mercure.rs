@@ -210,7 +210,8 @@ mod tests {
             ("match_urlpattern=/a", "`match_urlpattern`: this is not a URL pattern with a scheme"),
             (
                 "match_urlpattern=https://e.com/(x)",
-                "`match_urlpattern`: a regular expression in a URL pattern needs a token that grants this very pattern",
+                "`match_urlpattern`: a regular expression in a URL pattern needs a token that grants this \
+                 very pattern",
             ),
             (&wild, "`topic`: a pattern has at most 32 wildcards"),
             (&many, "`match`, `match_urlpattern` and `topic` stand more than 64 times"),

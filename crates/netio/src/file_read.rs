@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::file_send::{Missing, PIECE_BYTES, has_changed, read};
+use crate::file_send::{Missing, PIECE_BYTES, read};
+use crate::file_stamp::has_changed;
 use crate::outgoing::FilePart;
 use crate::wake::Waker;
-use crate::warming::{self, Wanted, Warmed};
+use crate::warming::{self, ColdRead, Warmed};
 
 /// How much is read ahead at a time.
 const WINDOW_BYTES: u64 = 1024 * 1024;
@@ -137,7 +138,7 @@ impl FileReader {
         let left = part.length_bytes.saturating_sub(done_bytes);
         let offset = part.offset_bytes + done_bytes;
         let (bytes, wanted) =
-            if ahead.is_blind { (PIECE_BYTES, Wanted::Bytes) } else { (WINDOW_BYTES, Wanted::Pages) };
+            if ahead.is_blind { (PIECE_BYTES, ColdRead::Bytes) } else { (WINDOW_BYTES, ColdRead::Pages) };
         warming::ask(&self.warmed, token, part, (offset, left.min(bytes)), wanted)
     }
 
@@ -152,7 +153,7 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
-    use crate::file_send::stamp;
+    use crate::file_stamp::stamp;
 
     fn part(name: &str, content: &[u8]) -> (std::path::PathBuf, FilePart) {
         let path = std::env::temp_dir().join(format!("staunch-file-read-{name}-{}", std::process::id()));

@@ -20,17 +20,17 @@
 //! sendfile(2); the process has to ignore it, as every Rust program does from its start.
 
 use std::cell::RefCell;
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::fs::Stat;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
-use crate::outgoing::{FilePart, FileStamp};
+use crate::file_stamp::has_changed;
+use crate::outgoing::FilePart;
 use crate::socket::bytes_unacknowledged;
-use crate::warming::{self, Wanted, Warmed};
+use crate::warming::{self, ColdRead, Warmed};
 
 /// How much one step moves by sendfile(2): whole pages that fit into one segment of 64 KiB with its headers.
 /// A step of more ends in a small segment of its own, and each segment may have to wake the peer: steps of
@@ -58,14 +58,6 @@ const _: () = assert!(HELD_BACK_BYTES < TAIL_BYTES && TAIL_BYTES < COPIED_BYTES_
 /// After `Draining` the step is to be tried again after 1 ms, then 2, 4 and so on up to this: a near peer
 /// costs no time, and thousands of slow ones cost no processor.
 pub(crate) const DRAIN_RETRY_MS_MAX: u64 = 100;
-
-/// Reads the stamp of an open file.
-///
-/// # Errors
-/// Those of fstat(2).
-pub fn stamp(file: impl AsFd) -> io::Result<FileStamp> {
-    Ok(stamp_of(&rustix::fs::fstat(file)?))
-}
 
 /// What one step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +136,8 @@ impl FileSend {
         let left = part.length_bytes - self.sent_bytes;
         let offset = part.offset_bytes + self.sent_bytes;
         let (bytes, wanted) = match self.is_blind {
-            true => (self.copied_at_once(left), Wanted::Bytes),
-            false => (left.min(WINDOW_BYTES), Wanted::Pages),
+            true => (self.copied_at_once(left), ColdRead::Bytes),
+            false => (left.min(WINDOW_BYTES), ColdRead::Pages),
         };
         warming::ask(home, token, part, (offset, bytes), wanted)
     }
@@ -299,27 +291,6 @@ thread_local! {
     /// Where pieces are read to. Not a part of each sending: what the socket did not take is read again, so a
     /// slow peer holds no memory.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Whether the file is another version than the one announced (rule 4).
-pub(crate) fn has_changed(part: &FilePart) -> Result<bool, Errno> {
-    let status = rustix::fs::fstat(&*part.file)?;
-    let mut now = stamp_of(&status);
-    if status.st_nlink == 0 {
-        now.changed_ns = part.stamp.changed_ns;
-    }
-    Ok(now != part.stamp)
-}
-
-fn stamp_of(status: &Stat) -> FileStamp {
-    let nanoseconds = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;
-    FileStamp {
-        device: status.st_dev,
-        inode: status.st_ino,
-        size_bytes: status.st_size as u64,
-        modified_ns: nanoseconds(status.st_mtime.into(), status.st_mtime_nsec.into()),
-        changed_ns: nanoseconds(status.st_ctime.into(), status.st_ctime_nsec.into()),
-    }
 }
 
 /// Why a range is not to be used yet, by its first and last page. Beyond the end of a file nothing is

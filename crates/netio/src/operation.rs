@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use rustix::io::Errno;
 
 use crate::datagram::{Readiness, Watch};
-use crate::{Capacity, Outgoing, Queue, Slot, Target, Tuning, clock};
+use crate::{Capacity, Outgoing, Queue, Slot, Taken, Target, Tuning, clock};
 
 /// Received bytes, held in a buffer of the [`Io`] until given back by [`Io::release`].
 ///
@@ -113,16 +113,6 @@ pub enum Completion {
     },
     /// A [`crate::Waker`] of this backend was used.
     Woken,
-}
-
-/// What the peer of a connection has taken, and not the kernel for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
-    /// A count that goes on by one for each byte that the peer acknowledges (tcpi_bytes_acked of TCP_INFO).
-    /// Only differences mean something; of a Unix socket, only while nothing is sent.
-    pub mark: u64,
-    /// Bytes that were sent and are not acknowledged (SIOCOUTQ of tcp(7)).
-    pub left_bytes: u64,
 }
 
 /// Operations in, completions out. One value a worker thread; it is neither shared nor moved between threads

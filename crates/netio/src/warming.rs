@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use rustix::io::Errno;
 
-use crate::file_send::has_changed;
+use crate::file_stamp::has_changed;
 use crate::outgoing::FilePart;
 use crate::wake::Waker;
 
@@ -40,7 +40,7 @@ const _: () = assert!(THREADS_A_DEVICE_MAX * 8 <= THREADS_MAX);
 
 /// What is wanted of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ColdRead {
     /// That its pages are in memory afterwards, where the worker finds them.
     Pages,
     /// The bytes themselves: where nothing tells whether a read would wait, the worker must not read.
@@ -86,7 +86,7 @@ pub(crate) fn ask(
     token: u64,
     part: &FilePart,
     (offset, length): (u64, u64),
-    wanted: Wanted,
+    wanted: ColdRead,
 ) -> bool {
     let request = Request { home: Arc::clone(home), token, part: part.clone(), offset, length, wanted };
     READERS.ask(request)
@@ -98,7 +98,7 @@ struct Request {
     part: FilePart,
     offset: u64,
     length: u64,
-    wanted: Wanted,
+    wanted: ColdRead,
 }
 
 /// All threads, and what waits for them.
@@ -215,11 +215,11 @@ impl Readers {
 fn carry_out(request: Request, scratch: &mut Vec<u8>) {
     let Request { home, token, part, offset, length, wanted } = request;
     let read = match wanted {
-        Wanted::Pages => {
+        ColdRead::Pages => {
             read_through(&part.file, offset, length, scratch);
             None
         }
-        Wanted::Bytes => Some(read_bytes(&part, offset, length)),
+        ColdRead::Bytes => Some(read_bytes(&part, offset, length)),
     };
     drop(part);
     home.put(Done { token, read });
@@ -257,7 +257,7 @@ fn read_bytes(part: &FilePart, offset: u64, length: u64) -> Result<Vec<u8>, i32>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_send::stamp;
+    use crate::file_stamp::stamp;
 
     fn part(path: &str, device: Option<u64>) -> FilePart {
         let file = Arc::new(OwnedFd::from(std::fs::File::open(path).unwrap()));
@@ -268,7 +268,7 @@ mod tests {
 
     fn request(token: u64, device: u64) -> Request {
         let (home, part) = (Warmed::new(Waker::new().unwrap()), part("/proc/self/exe", Some(device)));
-        Request { home, token, part, offset: 0, length: 1, wanted: Wanted::Pages }
+        Request { home, token, part, offset: 0, length: 1, wanted: ColdRead::Pages }
     }
 
     #[test]
@@ -276,11 +276,11 @@ mod tests {
         let waker = Waker::new().unwrap();
         let home = Warmed::new(waker.clone());
         let (program, folder) = (part("/proc/self/exe", None), part("/", None));
-        assert!(ask(&home, 7, &program, (0, 1_000_000), Wanted::Pages));
-        assert!(ask(&home, 8, &folder, (0, 10), Wanted::Pages));
-        assert!(ask(&home, 9, &program, (u64::MAX - 1, 10), Wanted::Pages));
-        assert!(ask(&home, 10, &program, (0, 10), Wanted::Bytes));
-        assert!(ask(&home, 11, &folder, (0, 10), Wanted::Bytes));
+        assert!(ask(&home, 7, &program, (0, 1_000_000), ColdRead::Pages));
+        assert!(ask(&home, 8, &folder, (0, 10), ColdRead::Pages));
+        assert!(ask(&home, 9, &program, (u64::MAX - 1, 10), ColdRead::Pages));
+        assert!(ask(&home, 10, &program, (0, 10), ColdRead::Bytes));
+        assert!(ask(&home, 11, &folder, (0, 10), ColdRead::Bytes));
         let mut done = Vec::new();
         while done.len() < 5 {
             let mut wait =

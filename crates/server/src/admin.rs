@@ -18,7 +18,8 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// The form that Prometheus reads.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
-    /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n/status.json  what `staunch top` shows\n\
+    /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n\
+    /status.json  what `staunch top` shows\n\
     /fabric       the other servers of this LAN\n";
 
 /// What stands at a path.

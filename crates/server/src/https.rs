@@ -2,8 +2,8 @@
 //! to challenges by which an authority gives one (HTTP-01; RFC 8555, section 8.3).
 //!
 //! Both tables are owned here, each exchanged as a whole. Nobody must be led to another host than the one
-//! asked for, or the canonical one of its site, and no token be answered that no order waits for. While both tables are empty a request costs a
-//! look at a flag.
+//! asked for, or the canonical one of its site, and no token be answered that no order waits for. While both
+//! tables are empty a request costs a look at a flag.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;

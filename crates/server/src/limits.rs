@@ -177,8 +177,8 @@ pub const SOCKET_ANSWERS_BYTES: usize = 64 * 1024;
 /// Most bytes of values in one answer of a channel's history: the worker writes it, and serves nobody else
 /// meanwhile.
 pub const HISTORY_BYTES_MAX: usize = 64 * 1024;
-/// A reader of a stream whose group never holds more than this rests, and has it in no account: a group with a
-/// few names, or with the pattern of everything. Another keeps its request, and all is counted.
+/// A reader of a stream whose group never holds more than this rests, and has it in no account: a group with
+/// a few names, or with the pattern of everything. Another keeps its request, and all is counted.
 pub const RESTING_BYTES_MAX: usize = 1024;
 /// Shortest time after which a reader that was cut comes back, in milliseconds.
 pub const RETRY_MS_MIN: u64 = 1_000;

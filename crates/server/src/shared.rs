@@ -16,7 +16,7 @@ use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
 use crate::content::freshness;
 use crate::content::load::{Load, Outcome};
-use crate::content::path::{Place, Root, stamp_of_name};
+use crate::content::path::{FolderNow, Root, stamp_of_name};
 use crate::content::signal::Signal;
 use crate::content::store::Store;
 use crate::content::walk::Walk;
@@ -144,8 +144,8 @@ pub(crate) struct SiteShared {
 pub(crate) enum Faulty {
     /// Nothing is opened.
     Refused,
-    /// It is closed as far as it has to be, so that others are served: without its folder it says so, and where
-    /// its users cannot be read nobody comes in.
+    /// It is closed as far as it has to be, so that others are served: without its folder it says so, and
+    /// where its users cannot be read nobody comes in.
     Closed,
 }
 
@@ -250,12 +250,12 @@ impl SiteShared {
             return true;
         }
         let place = self.load.root.place_of(&self.told.root);
-        let is_gone = place == Place::Gone;
+        let is_gone = place == FolderNow::Gone;
         if is_gone && !self.is_gone.swap(true, Relaxed) && !self.load.root.is_absent() {
             (self.queues.notice)(&format!("site {}: {}", self.title, self.gone()));
         }
         self.is_gone.store(is_gone, Relaxed);
-        place != Place::Other && self.users.iter().all(|(file, stamp)| stamp_of_name(file) == *stamp)
+        place != FolderNow::Other && self.users.iter().all(|(file, stamp)| stamp_of_name(file) == *stamp)
     }
 
     fn gone(&self) -> String {

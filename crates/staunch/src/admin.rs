@@ -19,7 +19,7 @@ use staunch_netio::{clock, socket};
 use staunch_protocol::http1::Session;
 use staunch_server::{Admin, Now};
 
-use entrance::{Entrance, Stream};
+use entrance::{AdminStream, Entrance};
 
 /// Peers at a time: monitors, balancers and people are a handful, and each is answered within a millisecond.
 const PEERS_MAX: usize = 64;
@@ -121,7 +121,7 @@ struct Desk {
 
 /// A connection that asks.
 struct Peer {
-    stream: Stream,
+    stream: AdminStream,
     session: Session,
     until_ms: u64,
     /// Bytes have come.
@@ -199,7 +199,7 @@ impl Desk {
 }
 
 impl Peer {
-    fn new(stream: Stream, now_ms: u64) -> Self {
+    fn new(stream: AdminStream, now_ms: u64) -> Self {
         let (session, until_ms) = (Session::new(0), now_ms + DEADLINE_MS);
         Self { stream, session, until_ms, heard: false, asked: false, out: Vec::new(), taken: 0 }
     }
@@ -233,7 +233,7 @@ impl Peer {
     }
 }
 
-fn read(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
+fn read(stream: &mut AdminStream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -5,7 +5,9 @@
 //! store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what was
 //! there before goes on.
 
+mod canonical;
 mod clients;
+mod listing;
 mod named_files;
 mod of_authority;
 mod sealed_memory;
@@ -30,7 +32,9 @@ use staunch_tls::{
     CertificatePair, CertificateStore, LocalAuthority, TicketKeys, Tickets, TlsContext, WallTime,
 };
 
+use self::canonical::{HTTPS_PORT, canonical_origins};
 use self::clients::{ClientPolicies, ClientsInUse};
+pub(crate) use self::listing::{Listed, listed};
 use self::named_files::{KnownPair, WARNED_PART, named_files, refuse_lone_key};
 pub(crate) use self::of_authority::{state_store, store, wanted_names};
 use self::state_folder::StateFolder;
@@ -42,9 +46,6 @@ use crate::reach::OwnAddresses;
 /// Protocols that are offered, the preferred first. Whoever agrees on HTTP/2 begins with its preface, by
 /// which the session knows it; it is offered while the setting `http2` is on.
 const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
-
-/// The port of HTTPS that an address need not name.
-const HTTPS_PORT: u16 = 443;
 
 /// What handshakes go by, and where it comes from.
 pub(crate) struct Certificates {
@@ -127,9 +128,9 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// What is wrong with files that cannot be used, and are left out.
-    pub(crate) fn troubles(&self) -> &[String] {
-        &self.troubles
+    /// What is to be said about them: what is wrong first.
+    pub(crate) fn into_words(self) -> impl Iterator<Item = String> {
+        self.troubles.into_iter().chain(self.warnings)
     }
 
     /// Everything that they are for: names, wildcards, addresses.
@@ -164,8 +165,8 @@ fn watched_files(config: &Config) -> Vec<PathBuf> {
     files(config).into_iter().chain(ticket_keys::link(config)).collect()
 }
 
-/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept. Gives what
-/// is to be said of those that can be used.
+/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept. Gives
+/// what is to be said of those that can be used.
 ///
 /// # Errors
 /// What is wrong with a file, with its name.
@@ -180,36 +181,6 @@ pub(crate) fn test(config: &Config) -> Result<Vec<String>, Failure> {
     }
     clients::read(config, now)?;
     Ok(warnings)
-}
-
-/// A certificate that does not come from an authority by ACME: what it is for, where it stands, and its first
-/// and last second since 1970, or why it cannot be used.
-pub(crate) struct Listed {
-    pub(crate) names: String,
-    pub(crate) place: PathBuf,
-    pub(crate) life: Result<(u64, u64), String>,
-}
-
-/// Certificates of files, and that of the local authority, which the settings name.
-pub(crate) fn listed(config: &Config) -> Vec<Listed> {
-    let now = now_unix_s();
-    let of_files = named_files(config).into_iter().map(|named| {
-        let place = named.files.certificate.clone();
-        match named.read(now) {
-            Ok(KnownPair { pair, .. }) => {
-                Listed { names: pair.subjects_text(), place, life: Ok(pair.validity_unix_s()) }
-            }
-            Err(failure) => Listed { names: "-".into(), place, life: Err(failure.text) },
-        }
-    });
-    let local = state_file(config).map(|place| {
-        let names = "the local authority".to_owned();
-        let read = named_files::read_file(&place).map_err(|error| error.to_string());
-        let pair =
-            read.and_then(|text| CertificatePair::read(&text, &text).map_err(|fault| fault.to_string()));
-        Listed { names, place, life: pair.map(|pair| pair.validity_unix_s()) }
-    });
-    of_files.chain(local).collect()
 }
 
 /// The folder of the local authority, if it is asked for and known.
@@ -486,22 +457,6 @@ impl Certificates {
         let pair = CertificatePair::read(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes());
         pair.map_err(|fault| fault.to_string())
     }
-}
-
-/// Names of sites that have another, canonical one, and the origin of that at this port.
-fn canonical_origins(config: &Config, port: u16) -> HashMap<String, String> {
-    let of_site = |site: &Site| {
-        let canonical = site.canonical_host.as_deref()?;
-        let host = canonical.strip_prefix("https://").or((!canonical.contains("://")).then_some(canonical))?;
-        let names_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-        let port = (port != HTTPS_PORT && !names_port).then(|| format!(":{port}")).unwrap_or_default();
-        Some((host.to_owned(), format!("https://{host}{port}"), site.hosts.clone()))
-    };
-    let all = config.sites.iter().filter_map(of_site);
-    let leads = all.flat_map(|(host, origin, names)| {
-        names.into_iter().filter(move |name| *name != host).map(move |name| (name, origin.clone()))
-    });
-    leads.collect()
 }
 
 fn hash_of(chain: &[u8]) -> u64 {

@@ -70,8 +70,9 @@ impl Takeover {
         self.ready.as_ref()?.last_words()
     }
 
-    /// Has a process beside this one start the next one: to be called before this one is confined, if it is to
-    /// be. Without one an upgrade is born within the fence of this process. Whether there is one that is free.
+    /// Has a process beside this one start the next one: to be called before this one is confined, if it is
+    /// to be. Without one an upgrade is born within the fence of this process. Whether there is one that is
+    /// free.
     pub(crate) fn start_starter(&mut self, user: Option<&Identity>) -> bool {
         self.starter = Starter::new(&self.program, user).map(Arc::new).ok();
         self.starter.is_some() && !staunch_confine::is_born_fenced()
@@ -83,8 +84,8 @@ impl Takeover {
     }
 
     /// Where the sockets listen that were handed over, by the names for `fd:NAME`: systemd's
-    /// FileDescriptorName=, and the number of the descriptor; and under [`settings::BOTH`] those of IPv4 that a
-    /// socket of IPv6 takes with its own.
+    /// FileDescriptorName=, and the number of the descriptor; and under [`settings::BOTH`] those of IPv4 that
+    /// a socket of IPv6 takes with its own.
     pub(crate) fn names(&self) -> Vec<(String, SocketAddr)> {
         let named =
             |handed: &Handed| handed.names.clone().into_iter().map(|name| (name, handed.wanted)).collect();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
+use staunch_confine::Identity;
 use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::ContentFigures;
@@ -56,18 +57,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Serves until it is told to end.
 fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
-    // tidy: allow(clock): the status page tells for how long it has been up.
-    let started = Instant::now();
+    let started = Instant::now(); // tidy: allow(clock): the status page tells for how long it has been up.
     let config = arguments.loader.load()?;
     let user = confinement::identity(&config)?;
     let handed = arrival.names();
     let mut settings = settings::of(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over(), user.as_ref())?;
     settings.notice = Arc::clone(&seeing.notice);
-    let is_free = config.process.sandbox == choice::Sandbox::Off;
-    let has_starter = !is_free && arrival.start_starter(user.as_ref());
+    let may_start_freely = start_starter(&config, &mut arrival, user.as_ref());
     let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
-    // As the user who starts the server: keys are often nobody else's to read.
+    // As the starting user: keys are often nobody else's to read.
     let (certificates, pairs) = secure(&config, &mut arrival, &mut settings, &seeing)?;
     let sites = SitesShared::open_what_can_be(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = bind(settings, &mut arrival, &config)?;
@@ -95,15 +94,9 @@ fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
     let pid_file = arrival.write_pid_file(config.process.pid_file.clone())?;
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
-    let troubles = pairs.troubles().to_vec();
-    announce(&seeing, &config, troubles.into_iter().chain(pairs.warnings).chain(unwatched));
-    let metrics = metrics(gate.as_mut(), &certificates, agent.as_ref());
-    seeing.show(
-        &engine,
-        started,
-        content(&sites, &certificates, live.as_ref(), fabric.as_ref()),
-        Some(metrics),
-    )?;
+    announce(&seeing, &config, pairs.into_words().chain(unwatched));
+    let figures = content(&sites, &certificates, live.as_ref(), fabric.as_ref());
+    seeing.show(&engine, started, figures, Some(metrics(gate.as_mut(), &certificates, agent.as_ref())))?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -111,7 +104,7 @@ fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
         started: config,
         handed,
         confinement,
-        has_starter: has_starter || is_free,
+        has_starter: may_start_freely,
         control: engine.control(),
         sites: Arc::clone(&sites),
         certificates: Arc::clone(&certificates),
@@ -121,16 +114,21 @@ fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
     };
     let duties = duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent);
     arrival.keep(duties, &pid_file)?;
+    let https = &certificates.https;
     let end = engine.run(|worker| {
-        let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        let all = Reporting::new(handler, page.clone(), Arc::clone(&certificates.https));
-        Logged::new(all, Arc::clone(&seeing.log), worker)
+        let live = LiveHandler::new(sites.handler(), live.as_ref(), worker);
+        Logged::new(Reporting::new(live, page.clone(), Arc::clone(https)), Arc::clone(&seeing.log), worker)
     });
     end_all(live.as_deref(), fabric.as_deref());
     gate.into_iter().for_each(|gate| gate.take_down());
     drop(pid_file);
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
+}
+
+/// Whether a process that is not confined can start the next one: this one, or one that is started for it.
+fn start_starter(config: &Config, arrival: &mut Takeover, user: Option<&Identity>) -> bool {
+    config.process.sandbox == choice::Sandbox::Off || arrival.start_starter(user)
 }
 
 /// The engine, with everything that connections are taken from.

@@ -108,8 +108,8 @@ fn covers(one: &SocketAddr, other: &SocketAddr) -> bool {
     one.port() != 0 && one.port() == other.port() && is_one
 }
 
-/// The name under which the address of IPv4 is handed over that a socket of IPv6 takes with its own: no socket
-/// can be named so in the settings.
+/// The name under which the address of IPv4 is handed over that a socket of IPv6 takes with its own: no
+/// socket can be named so in the settings.
 pub(crate) const BOTH: &str = "\n";
 
 /// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.

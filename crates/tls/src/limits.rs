@@ -98,7 +98,8 @@ pub const CHAIN_CERTIFICATES_MAX: usize = 16;
 pub const RSA_BITS_MIN: usize = 2_048;
 /// RSA keys above this cannot be signed with here (ring's limit).
 pub const RSA_BITS_MAX: usize = 4_096;
-/// A key of so many bits in PKCS #8 is shorter: eight numbers, two as long as the modulus and five half as long.
+/// A key of so many bits in PKCS #8 is shorter: eight numbers, two as long as the modulus and five half as
+/// long.
 pub const RSA_KEY_BYTES_MAX: usize = 2_500;
 
 const _: () = assert!(TICKET_LIFETIME_SECONDS as u64 <= TICKET_KEY_SECONDS * (TICKET_KEYS_COUNT as u64 - 1));

@@ -83,8 +83,9 @@ impl Inbox {
         self.kept.pop_front().unwrap_or_else(|| self.receive(patience))
     }
 
-    /// Waits until the server says that it answers the challenges of this number ([`ToAgent::Presented`]), passes
-    /// by what it says late of earlier ones, and keeps other events for later. `false`: it did not say so in this time, or has ended.
+    /// Waits until the server says that it answers the challenges of this number ([`ToAgent::Presented`]),
+    /// passes by what it says late of earlier ones, and keeps other events for later. `false`: it did not say
+    /// so in this time, or has ended.
     pub(super) fn await_presented(&mut self, number: u64, patience: Duration) -> bool {
         let until_ms = clock::now_ms() + patience.as_millis() as u64;
         loop {

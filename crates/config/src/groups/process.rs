@@ -66,8 +66,8 @@ group! {
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
     gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
     /// Address or socket file for /metrics, /healthz and `staunch top`
-    /// Plain HTTP without password: an address that others can reach needs `admin_public` as well. A socket file
-    /// (its whole name, `/run/staunch/admin`) is for the server's user, its group, and root. By either
+    /// Plain HTTP without password: an address that others can reach needs `admin_public` as well. A socket
+    /// file (its whole name, `/run/staunch/admin`) is for the server's user, its group, and root. By either
     /// `staunch reload`, `stop`, `upgrade`, `status` and `top` find the server.
     admin: OrOff<Admin> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
     /// Allow an admin address that is not a loopback one

@@ -86,8 +86,8 @@ fn check(wanted: u64, means: Means) -> Result<u64, String> {
     }
     if wanted > by_tables(means) {
         return Err(format!(
-            "--max-connections {wanted} needs tables of {} KiB, more than a sixteenth of what this process may \
-             map (ulimit -v, -d); raise the limit, or ask for at most {}",
+            "--max-connections {wanted} needs tables of {} KiB, more than a sixteenth of what this process \
+             may map (ulimit -v, -d); raise the limit, or ask for at most {}",
             (wanted * CONNECTION_BYTES_MAX as u64) >> 10,
             by_tables(means)
         ));

@@ -104,7 +104,8 @@ impl View {
         self.move_to(slot, reader, found)
     }
 
-    /// A reader that is owed nothing asks for one channel less; something is left. `None` if there is no room.
+    /// A reader that is owed nothing asks for one channel less; something is left. `None` if there is no
+    /// room.
     pub(crate) fn narrow(
         &mut self,
         slot: u32,

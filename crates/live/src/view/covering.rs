@@ -344,7 +344,7 @@ impl Coverings {
     /// Bytes that these places hold in the account of a group.
     pub(crate) fn held_bytes(&self, places: &[u32], group: u32) -> usize {
         let is_own = |place: &u32| self.get(*place).is_some_and(|own| own.groups.first() == Some(&group));
-        places.iter().filter(|place| is_own(*place)).map(|place| self.bytes(&[*place])).sum()
+        places.iter().filter(|place| is_own(place)).map(|place| self.bytes(&[*place])).sum()
     }
 
     /// Bytes that these places hold, in whichever account.

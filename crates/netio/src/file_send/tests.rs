@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use super::*;
+use crate::file_stamp::stamp;
 use crate::warming::Done;
 
 /// Long enough for sendfile(2), short enough for the socket's buffers.

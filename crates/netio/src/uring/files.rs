@@ -3,9 +3,9 @@
 //!
 //! Rule 1: one step a file a turn, so that a file never holds up the connections beside it. Rule 2: never
 //! wait for a disk: a step finds cold pages out, and then the warming threads, or for copied parts the ring
-//! itself, read them; where nothing tells what is cold, those threads read both, and look at the stamp. Rule 3: the normal descriptor lives only as long as the send, and is non-blocking only
-//! while steps are taken. Rule 4: a file that is no longer what was announced fails with ESTALE before its
-//! last byte.
+//! itself, read them; where nothing tells what is cold, those threads read both, and look at the stamp. Rule
+//! 3: the normal descriptor lives only as long as the send, and is non-blocking only while steps are taken.
+//! Rule 4: a file that is no longer what was announced fails with ESTALE before its last byte.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -16,7 +16,8 @@ use rustix::io::Errno;
 use super::slots::{CLOSING, NO_SEND, READING, SENDING};
 use super::state::Uring;
 use super::token::{Operation, unpack};
-use crate::file_send::{DRAIN_RETRY_MS_MAX, FileStep, Missing, PIECE_BYTES, read, stamp};
+use crate::file_send::{DRAIN_RETRY_MS_MAX, FileStep, Missing, PIECE_BYTES, read};
+use crate::file_stamp::stamp;
 use crate::warming::Done;
 use crate::{Completion, Slot};
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::file_send::{FileSend, FileStep, PIECE_BYTES};
-use crate::warming::{self, Wanted, Warmed};
+use crate::warming::{self, ColdRead, Warmed};
 use crate::{FilePart, Outgoing, Part, Slot};
 
 /// How many pieces of memory one send may have; the kernel's UIO_MAXIOV.
@@ -160,7 +160,7 @@ impl InFlight {
         let taken = self.taken_of_part;
         let Some((job, part)) = self.file_and_part() else { return false };
         let range = (part.offset_bytes + taken, (part.length_bytes - taken).min(PIECE_BYTES));
-        job.warming = warming::ask(home, token, part, range, Wanted::Bytes);
+        job.warming = warming::ask(home, token, part, range, ColdRead::Bytes);
         job.warming
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Root {
 
 /// Where the name of a served folder leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FolderNow {
     /// To the folder that is open.
     Same,
     /// To another one.
@@ -91,12 +91,12 @@ impl Root {
     }
 
     /// Where a name leads now by which this folder was opened.
-    pub(crate) fn place_of(&self, name: &Path) -> Place {
+    pub(crate) fn place_of(&self, name: &Path) -> FolderNow {
         match rustix::fs::stat(name) {
-            Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::Directory => Place::Gone,
-            Ok(status) if (status.st_dev, status.st_ino) == (self.device, self.inode) => Place::Same,
-            Ok(_) => Place::Other,
-            Err(_) => Place::Gone,
+            Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::Directory => FolderNow::Gone,
+            Ok(status) if (status.st_dev, status.st_ino) == (self.device, self.inode) => FolderNow::Same,
+            Ok(_) => FolderNow::Other,
+            Err(_) => FolderNow::Gone,
         }
     }
 

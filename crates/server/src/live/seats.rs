@@ -194,7 +194,9 @@ mod tests {
     fn streams_of_one_connection_have_seats_of_their_own() {
         let mut seats = Seats::new(3);
         let address = |stream| Address { worker: 3, slot: 5, generation: 7, stream };
-        let feed = || Seat::Feed(7, Box::new(Feed::new(10, Rights::Anonymous)));
+        let feed = || {
+            Seat::Feed(7, Box::new(Feed::new(10, Rights::Anonymous, super::super::turns::LineClient::Node)))
+        };
         let numbers: Vec<u32> = [0, 1, 3].map(|stream| seats.promise(address(stream))).into();
         assert_eq!(numbers[0], 5);
         assert!(!seats.has(address(1)) && seats.at(numbers[1]).is_none());

@@ -300,8 +300,8 @@ impl LiveWorker {
         self.ask_for(LineClient::Worker(self.index));
     }
 
-    /// Hands to the writer what the view asks of it for a client, and to readers what is in their account from
-    /// now on.
+    /// Hands to the writer what the view asks of it for a client, and to readers what is in their account
+    /// from now on.
     fn ask_for(&mut self, client: LineClient) {
         let recharged = self.view.take_recharged();
         if self.view.has_work() || !recharged.is_empty() {

@@ -179,8 +179,8 @@ fn problem_lines(problem: Problem, ruling: Option<&Ruling>, request: &Request<'_
     lines
 }
 
-/// An origin with the port by which the client has come, unless it names one: what stands before the server may
-/// have another than the server itself.
+/// An origin with the port by which the client has come, unless it names one: what stands before the server
+/// may have another than the server itself.
 fn with_port<'a>(origin: &'a str, request: &Request<'_>) -> Cow<'a, str> {
     let authority = origin.split_once("//").map_or(origin, |(_, authority)| authority);
     let names_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));

@@ -1,8 +1,8 @@
 //! The agent's process: how the server starts it, and its entry point.
 //!
-//! The agent becomes the same user as the server, confines itself to the store and to what an authority is known
-//! by, before it hears or says a word, and has a process group
-//! of its own, so that signals of the terminal end the server first and the agent after it.
+//! The agent becomes the same user as the server, confines itself to the store and to what an authority is
+//! known by, before it hears or says a word, and has a process group of its own, so that signals of the
+//! terminal end the server first and the agent after it.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -97,8 +97,8 @@ pub(super) fn make_ready(store: &Store, user: Option<&Identity>) -> Result<(), S
 }
 
 /// Gives a folder and all that it holds to a user. What stands in it may be the user's already, from a start
-/// that was cut short: no link is followed that the user may put there meanwhile, and no file is given that has
-/// a name elsewhere.
+/// that was cut short: no link is followed that the user may put there meanwhile, and no file is given that
+/// has a name elsewhere.
 fn give_all(folder: &Path, user: &Identity) -> io::Result<()> {
     let opened = openat(CWD, folder, IS_FOLDER, Mode::empty())?;
     give_content(&opened, user)?;

@@ -1,7 +1,7 @@
 //! Where the admin address is listened at: a port, or a socket file.
 //!
-//! A socket file must never be taken from a server that listens there, nor be removed by another than who made
-//! it. A process that takes over listens under a name beside it, and takes the name when it serves.
+//! A socket file must never be taken from a server that listens there, nor be removed by another than who
+//! made it. A process that takes over listens under a name beside it, and takes the name when it serves.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
@@ -16,8 +16,8 @@ use staunch_config::syntax::text::AdminAddress;
 use staunch_confine::Identity;
 use staunch_netio::socket;
 
-/// Connections that wait to be accepted: twice as many as are answered at a time, for they are accepted within
-/// a turn.
+/// Connections that wait to be accepted: twice as many as are answered at a time, for they are accepted
+/// within a turn.
 const BACKLOG_CONNECTIONS_MAX: i32 = 128;
 /// The server's user and its group may connect, which writing to a socket file is.
 const SOCKET_MODE: u32 = 0o660;
@@ -115,14 +115,14 @@ impl Entrance {
         }
     }
 
-    pub(super) fn accept(&self) -> io::Result<Stream> {
+    pub(super) fn accept(&self) -> io::Result<AdminStream> {
         let stream = match self {
-            Self::Internet(listener, _) => Stream::Internet(listener.accept()?.0),
-            Self::Unix(listener, _) => Stream::Unix(listener.accept()?.0),
+            Self::Internet(listener, _) => AdminStream::Internet(listener.accept()?.0),
+            Self::Unix(listener, _) => AdminStream::Unix(listener.accept()?.0),
         };
         match &stream {
-            Stream::Internet(stream) => stream.set_nonblocking(true)?,
-            Stream::Unix(stream) => stream.set_nonblocking(true)?,
+            AdminStream::Internet(stream) => stream.set_nonblocking(true)?,
+            AdminStream::Unix(stream) => stream.set_nonblocking(true)?,
         }
         Ok(stream)
     }
@@ -178,12 +178,12 @@ fn remove_socket(path: &Path) -> io::Result<()> {
 }
 
 /// A connection that does not wait.
-pub(super) enum Stream {
+pub(super) enum AdminStream {
     Internet(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
+impl AdminStream {
     pub(super) fn end_sending(&self) -> io::Result<()> {
         match self {
             Self::Internet(stream) => stream.shutdown(Shutdown::Write),
@@ -192,7 +192,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for AdminStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Internet(stream) => stream.read(buffer),
@@ -201,7 +201,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for AdminStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Internet(stream) => stream.write(bytes),
@@ -214,7 +214,7 @@ impl Write for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for AdminStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Internet(stream) => stream.as_fd(),

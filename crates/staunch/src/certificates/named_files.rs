@@ -74,8 +74,8 @@ pub(super) struct KnownPair {
 }
 
 impl NamedFiles {
-    /// Reads a pair and judges it. The sentences name the file that is to blame. One out of its time is good: a
-    /// clock may be wrong, and clients can tell better.
+    /// Reads a pair and judges it. The sentences name the file that is to blame. One out of its time is good:
+    /// a clock may be wrong, and clients can tell better.
     ///
     /// # Errors
     /// What is wrong with the pair.

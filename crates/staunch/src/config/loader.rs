@@ -81,8 +81,8 @@ impl Loader {
         Self { flags, file: file.or_else(named) }
     }
 
-    /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the service's
-    /// is there, it is meant.
+    /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the
+    /// service's is there, it is meant.
     pub(crate) fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
         let named = Self::new(flags, file);
         let service = || Some(PathBuf::from(SERVICE_SETTINGS)).filter(|file| file.exists());

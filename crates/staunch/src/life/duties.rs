@@ -12,6 +12,9 @@ use super::handover::Further;
 /// Tells the one who runs the server a line.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Takes note of what came of a reload: whether it is in use, and a sentence.
+pub(crate) type NoteReload = Box<dyn Fn(bool, &str) + Send>;
+
 /// What came of reading the configuration again.
 #[derive(Debug)]
 pub(crate) enum Reloaded {
@@ -48,7 +51,7 @@ pub(crate) struct Duties {
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Told what came of reading the configuration again: whether it is in use, and a sentence.
-    pub(crate) note_reload: Box<dyn Fn(bool, &str) + Send>,
+    pub(crate) note_reload: NoteReload,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
     /// Told that another process is about to take over; gives the lines by which live data and the fabric

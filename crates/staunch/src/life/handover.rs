@@ -29,7 +29,8 @@ pub(super) struct Handed {
     pub(super) wanted: SocketAddr,
     /// The name systemd gave it, and its number.
     pub(super) names: Vec<String>,
-    /// Whether an IPv6 socket for every address takes what comes to IPv4, too (systemd's `ListenStream=PORT`).
+    /// Whether an IPv6 socket for every address takes what comes to IPv4, too (systemd's
+    /// `ListenStream=PORT`).
     pub(super) takes_ipv4: bool,
     inherited: Option<Inherited>,
 }
@@ -220,8 +221,8 @@ pub(super) fn describe(
     told.to_string()
 }
 
-/// What [`describe`] has written, with the numbers that descriptors have in another process; `None` if one has
-/// none there, or it is no such text.
+/// What [`describe`] has written, with the numbers that descriptors have in another process; `None` if one
+/// has none there, or it is no such text.
 pub(super) fn renumber(told: &str, number_of: impl Fn(i32) -> Option<i32>) -> Option<String> {
     let mut told: Value = serde_json::from_str(told).ok()?;
     let renumber = |value: &mut Value| {

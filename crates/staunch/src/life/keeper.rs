@@ -190,7 +190,10 @@ impl Watch {
                 self.notify.tell("READY=1\nSTATUS=Serving");
             }
             Ok(Reloaded::Beyond(_)) if process::id() == 1 => {
-                self.refuse_reload("this is the first process of its container, which would end with it: restart the container");
+                self.refuse_reload(
+                    "this is the first process of its container, which would end with it: restart the \
+                     container",
+                );
             }
             Ok(Reloaded::Beyond(why)) => {
                 self.say(&format!("{why}: another process takes the place of this one"));

@@ -1,5 +1,5 @@
-//! The process that starts the next one in an upgrade. It is started before the server is confined, and so can
-//! start a process that is free to confine itself anew, to other folders.
+//! The process that starts the next one in an upgrade. It is started before the server is confined, and so
+//! can start a process that is free to confine itself anew, to other folders.
 //!
 //! It must never start anything but the program and words that it was told before the server opened a thing,
 //! nor take anything of the server but descriptors and what is said about them. It speaks with nobody else,
@@ -31,8 +31,8 @@ const WORD: &str = "upgrade-starter";
 const OWN_PROGRAM: &str = "/proc/self/exe";
 /// Descriptors in a packet: the kernel takes 253 (SCM_MAX_FD).
 const DESCRIPTORS_MAX: usize = 250;
-/// Bytes of a packet: a program with its words, which an operator wrote, or the text about thousands of sockets.
-/// A datagram of a Unix socket may have twice as many by default.
+/// Bytes of a packet: a program with its words, which an operator wrote, or the text about thousands of
+/// sockets. A datagram of a Unix socket may have twice as many by default.
 const PACKET_BYTES_MAX: usize = 100_000;
 
 /// What a packet of the server asks for: its first byte.
@@ -83,8 +83,8 @@ impl Starter {
         Ok(Self(ours))
     }
 
-    /// Has the program started with these descriptors, and with a text in which their numbers stand. Gives the
-    /// number of the process.
+    /// Has the program started with these descriptors, and with a text in which their numbers stand. Gives
+    /// the number of the process.
     ///
     /// # Errors
     /// Why it cannot be.

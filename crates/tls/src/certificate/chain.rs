@@ -1,8 +1,8 @@
 //! The order of a chain: which certificate is the server's, and which others vouch for it.
 //!
-//! What stands in a file is what people and tools have put there: twice the same, the root first, something of
-//! another name (RFC 8446, section 4.4.2, has clients cope with it). It must never leave out a certificate by
-//! which a client may come to a root that it trusts, nor compare names as bytes (RFC 5280, section 7.1).
+//! What stands in a file is what people and tools have put there: twice the same, the root first, something
+//! of another name (RFC 8446, section 4.4.2, has clients cope with it). It must never leave out a certificate
+//! by which a client may come to a root that it trusts, nor compare names as bytes (RFC 5280, section 7.1).
 
 use rustls_pki_types::CertificateDer;
 use x509_cert::Certificate;
@@ -11,7 +11,7 @@ use x509_cert::der::{Tag, Tagged as _};
 use x509_cert::name::Name;
 
 /// A certificate as it stands in the file, with what was read of it.
-pub(super) struct Link {
+pub(super) struct ChainLink {
     pub(super) der: CertificateDer<'static>,
     pub(super) content: Certificate,
     /// Its place in the file, from 1.
@@ -20,15 +20,15 @@ pub(super) struct Link {
 
 /// A chain in order, and what is to be said about the file it comes from.
 pub(super) struct Ordered {
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<ChainLink>,
     pub(super) notes: Vec<String>,
 }
 
-/// Puts a chain in order: the certificate that `is_own` chooses, then whatever vouches for one before it. What
-/// stands there twice, or vouches for none, is left out. `None` if none is the server's own.
-pub(super) fn ordered(all: Vec<Link>, is_own: impl Fn(&Link) -> bool) -> Option<Ordered> {
+/// Puts a chain in order: the certificate that `is_own` chooses, then whatever vouches for one before it.
+/// What stands there twice, or vouches for none, is left out. `None` if none is the server's own.
+pub(super) fn ordered(all: Vec<ChainLink>, is_own: impl Fn(&ChainLink) -> bool) -> Option<Ordered> {
     let mut notes = Vec::new();
-    let mut rest: Vec<Link> = Vec::new();
+    let mut rest: Vec<ChainLink> = Vec::new();
     for link in all {
         if rest.iter().any(|known| known.der == link.der) {
             notes.push(format!("certificate {} stands there twice: it is sent once", link.place));
@@ -44,7 +44,7 @@ pub(super) fn ordered(all: Vec<Link>, is_own: impl Fn(&Link) -> bool) -> Option<
     while next < links.len() {
         let (issuers, others) = rest.into_iter().partition(|link| vouches(link, &links[next]));
         rest = others;
-        links.extend::<Vec<Link>>(issuers);
+        links.extend::<Vec<ChainLink>>(issuers);
         next += 1;
     }
     for link in &rest {
@@ -59,13 +59,13 @@ pub(super) fn ordered(all: Vec<Link>, is_own: impl Fn(&Link) -> bool) -> Option<
 }
 
 /// Whether a certificate is of the authority that has issued another one.
-fn vouches(by: &Link, one: &Link) -> bool {
+fn vouches(by: &ChainLink, one: &ChainLink) -> bool {
     by.der != one.der
         && is_same_name(one.content.tbs_certificate().issuer(), by.content.tbs_certificate().subject())
 }
 
 /// Whether an authority has issued the certificate for itself.
-pub(super) fn is_root(one: &Link) -> bool {
+pub(super) fn is_root(one: &ChainLink) -> bool {
     let content = one.content.tbs_certificate();
     is_same_name(content.issuer(), content.subject())
 }

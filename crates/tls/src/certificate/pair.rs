@@ -17,7 +17,7 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 use zeroize::Zeroizing;
 
-use super::chain::{self, Link, Ordered};
+use super::chain::{self, ChainLink, Ordered};
 use crate::compression::CompressedChain;
 use crate::limits::{CHAIN_CERTIFICATES_MAX, PEM_BYTES_MAX, RSA_BITS_MAX, RSA_BITS_MIN, RSA_KEY_BYTES_MAX};
 
@@ -86,13 +86,13 @@ impl fmt::Display for PairFault {
             Self::Certificate(place) => write!(f, "certificate {place} of the chain cannot be read"),
             Self::Key => f.write_str("the key is damaged, or neither ECDSA, Ed25519 nor RSA"),
             Self::KeyEncrypted => f.write_str(
-                "the key is encrypted, and nobody is there to give its phrase: `openssl pkey -in KEY -out PLAIN` \
-                 writes it without one",
+                "the key is encrypted, and nobody is there to give its phrase: `openssl pkey -in KEY -out \
+                 PLAIN` writes it without one",
             ),
             Self::KeyKind(kind) => write!(
                 f,
-                "the key is {kind}, which is not spoken: ECDSA with P-256 or P-384, Ed25519, and RSA with up to \
-                 {RSA_BITS_MAX} bits are"
+                "the key is {kind}, which is not spoken: ECDSA with P-256 or P-384, Ed25519, and RSA with up \
+                 to {RSA_BITS_MAX} bits are"
             ),
             Self::KeyMismatch => f.write_str("the key does not match the certificate"),
             Self::WeakKey(place, bits) => {
@@ -120,7 +120,8 @@ impl CertificatePair {
     /// hold what does not belong to it: [`Self::notes`] says so.
     ///
     /// # Errors
-    /// Everything that makes the pair useless or weak, whatever the time is. See [`Self::check`] for the rest.
+    /// Everything that makes the pair useless or weak, whatever the time is. See [`Self::check`] for the
+    /// rest.
     pub fn read(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairFault> {
         if chain_pem.len() > PEM_BYTES_MAX || key_pem.len() > PEM_BYTES_MAX {
             return Err(PairFault::TooLong);
@@ -129,7 +130,7 @@ impl CertificatePair {
         let key = read_key(key_pem)?;
         let signer = any_supported_type(&key).map_err(|_| key_fault(&key))?;
         let public = signer.public_key();
-        let is_own = |link: &Link| public.as_ref().is_none_or(|key| has_key(&link.content, key));
+        let is_own = |link: &ChainLink| public.as_ref().is_none_or(|key| has_key(&link.content, key));
         let Ordered { links, notes } = chain::ordered(chain, is_own).ok_or(PairFault::KeyMismatch)?;
         check_strength(&links)?;
         let parsed = &links[0].content;
@@ -221,7 +222,7 @@ fn wildcard_covers(wildcard: &str, name: &str) -> bool {
 }
 
 /// The certificates of a file, in its order.
-fn read_chain(text: &[u8]) -> Result<Vec<Link>, PairFault> {
+fn read_chain(text: &[u8]) -> Result<Vec<ChainLink>, PairFault> {
     let text = plain_labels(text);
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
@@ -235,7 +236,7 @@ fn read_chain(text: &[u8]) -> Result<Vec<Link>, PairFault> {
         let place = index + 1;
         let der = without_trust(der).ok_or(PairFault::Certificate(place))?;
         let content = Certificate::from_der(&der).map_err(|_| PairFault::Certificate(place))?;
-        Ok(Link { der, content, place })
+        Ok(ChainLink { der, content, place })
     };
     chain.into_iter().enumerate().map(parse).collect()
 }
@@ -301,7 +302,8 @@ fn is_encrypted(text: &[u8]) -> bool {
 fn key_fault(key: &PrivateKeyDer<'_>) -> PairFault {
     let der = key.secret_der();
     let has = |oid: &[u8]| find(der, oid).is_some();
-    // Identifiers with their tag and length: secp521r1, secp256k1 (RFC 5480), Ed448 (RFC 8410), rsaEncryption.
+    // Identifiers with their tag and length: secp521r1, secp256k1 (RFC 5480), Ed448 (RFC 8410),
+    // rsaEncryption.
     if has(&[6, 5, 0x2b, 0x81, 4, 0, 0x23]) {
         return PairFault::KeyKind("ECDSA with P-521");
     }
@@ -326,7 +328,7 @@ fn has_key(certificate: &Certificate, public: &SubjectPublicKeyInfoDer<'_>) -> b
 }
 
 /// No certificate that is sent is weak; a root's signature says nothing.
-fn check_strength(chain: &[Link]) -> Result<(), PairFault> {
+fn check_strength(chain: &[ChainLink]) -> Result<(), PairFault> {
     for link in chain {
         let signature = link.content.signature_algorithm().oid.to_string();
         if !chain::is_root(link) && WEAK_SIGNATURES.contains(&signature.as_str()) {

@@ -35,8 +35,8 @@ impl Session {
         }
     }
 
-    /// The peer has acknowledged so many bytes of the connection: each wait for a window begins anew, or moves
-    /// by a second for every `rate_min` bytes, if a minimum is asked for.
+    /// The peer has acknowledged so many bytes of the connection: each wait for a window begins anew, or
+    /// moves by a second for every `rate_min` bytes, if a minimum is asked for.
     pub fn note_acknowledged(&mut self, bytes: u32, rate_min: u64, now_ms: u64) {
         let earned_ms = (u64::from(bytes) * 1000).checked_div(rate_min).unwrap_or(u64::MAX);
         let streams = self.busy.iter_mut().flat_map(|busy| &mut busy.streams);

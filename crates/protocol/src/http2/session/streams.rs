@@ -159,7 +159,8 @@ impl Session {
     /// No more is taken of a late body: the peer is told so before anything else is said.
     pub(super) fn owe_reset(&mut self, number: u32) {
         if let Some(stream) = self.find_mut(number) {
-            (stream.set(Mark::Late, false), stream.set(Mark::ResetOwed, true));
+            stream.set(Mark::Late, false);
+            stream.set(Mark::ResetOwed, true);
             self.resets_owed(true);
         }
     }

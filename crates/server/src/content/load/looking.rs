@@ -1,7 +1,7 @@
 //! A look at what is held, though nothing was heard of a change.
 //!
-//! Changes by other machines, through mappings, and of what is mounted give no event. It must never read content:
-//! what is not as it was read is forgotten, and loaded when it is asked for.
+//! Changes by other machines, through mappings, and of what is mounted give no event. It must never read
+//! content: what is not as it was read is forgotten, and loaded when it is asked for.
 
 use super::{Load, NO_STAMP, hash_of};
 use crate::content::entry::Entry;

@@ -126,14 +126,16 @@ fn row_10_faulty_pairs_are_refused_whole() {
     let damaged = pem("CERTIFICATE", b"no certificate");
     let key_damaged = pem("PRIVATE KEY", b"no key");
     let encrypted = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
-    let old_encrypted = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n\
+    let old_encrypted = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                         DEK-Info: AES-128-CBC,00\n\n\
+                         AAAA\n\
                          -----END RSA PRIVATE KEY-----\n";
     let many = server.repeat(CHAIN_CERTIFICATES_MAX + 1);
     let faults: &[(&[&str], &str, &str)] = &[
         (&[&server], &other.key, "the key does not match the certificate"),
         (&[&between, &root], &key, "the key does not match the certificate"),
         (&[&server], &encrypted, "the key is encrypted"),
-        (&[&server], &old_encrypted, "the key is encrypted"),
+        (&[&server], old_encrypted, "the key is encrypted"),
         (&[""], &key, "no certificate (`BEGIN CERTIFICATE`) in the file"),
         (&[&key], &key, "no certificate (`BEGIN CERTIFICATE`) in the file"),
         (&[&server], "", "no private key (`BEGIN PRIVATE KEY`) in the file"),
@@ -156,7 +158,7 @@ fn row_10_faulty_pairs_are_refused_whole() {
 #[test]
 fn chains_are_put_in_order_and_what_is_not_needed_is_dropped() {
     let Chain { server, between, root, key } = chain();
-    let stranger = chain().between;
+    let stranger = chain().server;
     let table: &[(&[&str], &[&str], &[&str])] = &[
         (&[&server, &between, &root], &[&server, &between, &root], &[]),
         (&[&between, &server], &[&server, &between], &["the chain is out of order: it is sent as 2, 1"]),
@@ -228,7 +230,8 @@ fn names_are_compared_as_names() {
     }
 }
 
-/// Forms that OpenSSL knows too: older labels, what a certificate is trusted for, a mark in front of the text.
+/// Forms that OpenSSL knows too: older labels, what a certificate is trusted for, a mark in front of the
+/// text.
 #[test]
 fn older_forms_of_text_are_read() {
     let Chain { server, between, key, .. } = chain();
