@@ -65,7 +65,7 @@ group! {
     /// servers and has more flags. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
     gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
-    /// Address or socket file for /metrics, /healthz and `staunch top`
+    /// Address or socket file for /metrics and /healthz
     /// Plain HTTP without password: an address that others can reach needs `admin_public` as well. A socket
     /// file (its whole name, `/run/staunch/admin`) is for the server's user, its group, and root. By either
     /// `staunch reload`, `stop`, `upgrade`, `status` and `top` find the server.
