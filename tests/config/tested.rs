@@ -233,8 +233,9 @@ fn the_file_of_the_package_is_right() {
     for (name, content) in [("users", users), ("404.html", "404"), ("busy.html", "503")] {
         std::fs::write(folder.tree.root().join(name), content).expect("our own folder");
     }
-    for text in [own(&text), own(&whole).replace("/etc/staunch/users", "users").replace("/run/staunch/", "")]
-    {
+    let run = format!("{}/", folder.tree.root().display());
+    let whole = own(&whole).replace("/etc/staunch/users", "users").replace("/run/staunch/", &run);
+    for text in [own(&text), whole] {
         std::fs::write(folder.settings(), &text).expect("our own folder");
         let finished = folder.run(&["-t", "-c", "staunch.toml"]);
         assert_eq!(finished.status.code(), Some(0), "{}\n{text}", finished.stderr);
