@@ -91,7 +91,7 @@ pub enum ToServer {
     Present {
         /// By which the answer is known: one that comes late must not be taken for that to a later message.
         number: u64,
-        /// What is to be answered.
+        /// The challenges that are to be answered.
         challenges: Vec<Challenge>,
     },
     /// A line for the log.

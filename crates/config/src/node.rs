@@ -134,7 +134,7 @@ fn foreign_line(text: &str) -> Option<usize> {
     Some(line.as_ptr() as usize - text.as_ptr() as usize)
 }
 
-/// What is meant by `key = word` at a place, whose word lacks its quotes.
+/// The setting meant by `key = word` at a place, whose word lacks its quotes.
 fn unquoted(text: &str, place: usize) -> Option<String> {
     let start = text.get(..place)?.rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next()?;

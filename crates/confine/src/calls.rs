@@ -163,7 +163,7 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_landlock_restrict_self,
 ];
 
-/// What a process that only asks others has no use for: it serves nobody, and starts and signals nothing.
+/// System calls without use to a process that only asks others: those that serve, start or signal.
 pub(crate) const NOT_OF_CLIENT: &[libc::c_long] = &[
     libc::SYS_listen,
     libc::SYS_accept,
@@ -181,7 +181,7 @@ pub(crate) const NOT_OF_CLIENT: &[libc::c_long] = &[
     libc::SYS_capset,
 ];
 
-/// What it makes beside: folders of its store.
+/// Calls that make folders of its store.
 pub(crate) const OF_CLIENT: &[libc::c_long] = &[
     libc::SYS_mkdirat,
     #[cfg(target_arch = "x86_64")]

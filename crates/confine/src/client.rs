@@ -1,6 +1,6 @@
 //! The confinement of a process that asks others and serves nobody: the agent of certificates.
 //!
-//! It owns what such a process reads beside what it is told: what names are looked up by, and the authorities
+//! The process reads this beside what it is told: what names are looked up by, and the authorities
 //! that this machine trusts.
 
 use std::collections::BTreeSet;

@@ -37,7 +37,7 @@ const READ: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | 
 const RUN: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | Execute});
 const WRITE: BitFlags<AccessFs> =
     landlock::make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile});
-/// What is done with a folder in which files are kept: folders are made too.
+/// Rights to a folder in which files are kept: folders may be made, too.
 const STORE: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir
 });
@@ -135,7 +135,7 @@ pub(crate) fn raise_for_client(read: &BTreeSet<PathBuf>, write: &Path) -> Result
 /// Whether the kernel can confine files, network and signals, all of them.
 ///
 /// # Errors
-/// What it cannot, in words.
+/// Restrictions that cannot be had, in words.
 pub(crate) fn can_be_whole() -> Result<(), String> {
     let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let asked = asked.handle_access(AccessFs::from_all(ABI::V6)).and_then(|set| set.scope(Scope::Signal));
