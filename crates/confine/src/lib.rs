@@ -78,6 +78,14 @@ pub fn confine(sandbox: Sandbox, paths: Paths, identity: Option<&Identity>) -> R
     Ok(Confinement::of(fence, filter, paths, identity))
 }
 
+/// The process group of the process that started this one, if that has not ended. One that is ending has
+/// none: the kernel says 0 then, which rustix does not expect.
+#[must_use]
+pub fn group_of_parent() -> Option<i32> {
+    let group = nix::unistd::getpgid(Some(nix::unistd::getppid())).ok()?.as_raw();
+    (group > 0).then_some(group)
+}
+
 /// What is to stand in the environment of a process that this one starts before it is confined, so that the
 /// process finds this user again, and the confinement that this one was born in.
 #[must_use]

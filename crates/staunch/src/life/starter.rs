@@ -173,8 +173,7 @@ fn receive(line: &OwnedFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
 /// Standard input is no line to a server; the user cannot be assumed.
 pub(crate) fn run(arguments: &StarterArguments) -> Result<(), Failure> {
     // The next server belongs to the group of this one, as if that had started it.
-    let group = rustix::process::getppid().and_then(|server| rustix::process::getpgid(Some(server)).ok());
-    let group = group.map(|group| group.as_raw_nonzero().get());
+    let group = staunch_confine::group_of_parent();
     if let Some(user) = &arguments.user {
         let user = Identity::find(user).map_err(|unknown| format!("user: {unknown}"))?;
         user.assume().map_err(|error| error.to_string())?;
