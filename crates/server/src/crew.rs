@@ -182,6 +182,8 @@ impl Crew {
     fn look(&self) {
         self.take_turns(&self.queues.looks.signal, |crew| {
             let LookJob { site, look, unix_s } = crew.queues.looks.take()?;
+            // A site that was replaced meanwhile is not looked at.
+            let Some(site) = site.upgrade() else { return Some(()) };
             if !site.is_as_opened(unix_s) {
                 crew.reopen.get().iter().for_each(|reopen| reopen());
             }

@@ -50,7 +50,7 @@ impl<S> Looks<S> {
         self.signal.ring();
     }
 
-    /// Lets all go: jobs keep their sites.
+    /// Lets all go.
     pub(crate) fn clear(&self) {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

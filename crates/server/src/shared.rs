@@ -4,8 +4,8 @@
 //! what is not held wait.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use rustix::io::Errno;
 use staunch_engine::{Address, FileStamp, Notice};
@@ -14,7 +14,6 @@ use crate::checks::{Asker, Checks, Excess};
 use crate::config::{SiteConfig, SiteError, SiteRules};
 use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
-use crate::content::freshness;
 use crate::content::load::{Load, Outcome};
 use crate::content::path::{FolderNow, Root, stamp_of_name};
 use crate::content::signal::Signal;
@@ -85,7 +84,7 @@ pub(crate) struct Queues {
     /// Rung when there is something to encode.
     pub(crate) encode_signal: Arc<Signal>,
     /// What is to be looked at again.
-    pub(crate) looks: Looks<Arc<SiteShared>>,
+    pub(crate) looks: Looks<Weak<SiteShared>>,
     /// Where lines for the operator go.
     notice: Notice,
 }
@@ -219,6 +218,11 @@ impl SiteShared {
     /// Whether an entry may be used without a look at the disk. What is used for long is looked at meanwhile.
     #[inline]
     pub(crate) fn is_true(self: &Arc<Self>, entry: &Arc<Entry>, unix_ms: u64) -> bool {
+        entry.freshness.is_settled(unix_ms) || self.is_still_true(entry, unix_ms)
+    }
+
+    #[inline(never)]
+    fn is_still_true(self: &Arc<Self>, entry: &Arc<Entry>, unix_ms: u64) -> bool {
         let holds = entry.freshness.holds_at(unix_ms);
         if holds && entry.freshness.claims_look(unix_ms) {
             self.look_later(Look::Entry(Arc::clone(entry)), unix_ms / 1000);
@@ -234,9 +238,8 @@ impl SiteShared {
     }
 
     /// Has something looked at by another thread.
-    #[cold]
     pub(crate) fn look_later(self: &Arc<Self>, look: Look, unix_s: u64) {
-        self.queues.looks.add(LookJob { site: Arc::clone(self), look, unix_s });
+        self.queues.looks.add(LookJob { site: Arc::downgrade(self), look, unix_s });
     }
 
     /// A second in which a look is due, whenever the last one was.
@@ -246,7 +249,10 @@ impl SiteShared {
 
     /// Looks whether the site is still what it was opened as; true if it was not long ago.
     pub(crate) fn is_as_opened(&self, unix_s: u64) -> bool {
-        if !freshness::claims(&self.looked_s, unix_s) {
+        let last_s = self.looked_s.load(Relaxed);
+        let is_due = unix_s.abs_diff(last_s) >= LOOK_AGAIN_S;
+        // Of several at once the first one looks.
+        if !is_due || self.looked_s.compare_exchange(last_s, unix_s, Relaxed, Relaxed).is_err() {
             return true;
         }
         let place = self.load.root.place_of(&self.told.root);

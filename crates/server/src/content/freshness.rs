@@ -9,7 +9,8 @@ use crate::limits::LOOK_AGAIN_S;
 /// Why an entry may be used without a look at the disk.
 #[derive(Debug)]
 pub(crate) enum Freshness {
-    /// The watcher hears of every change that can be heard of. It was looked at in this second (since 1970).
+    /// The watcher hears of every change that can be heard of. It was looked at in this millisecond (since
+    /// 1970).
     Watched(AtomicU64),
     /// It was found true in this second (since 1970), and is checked when used in another one.
     Checked(AtomicU64),
@@ -18,18 +19,29 @@ pub(crate) enum Freshness {
 impl Freshness {
     /// Of an entry that was found true in the second `unix_s`.
     pub(crate) fn new(is_watched: bool, unix_s: u64) -> Self {
-        let unix_s = AtomicU64::new(unix_s);
-        if is_watched { Self::Watched(unix_s) } else { Self::Checked(unix_s) }
+        if is_watched {
+            Self::Watched(AtomicU64::new(unix_s * 1000))
+        } else {
+            Self::Checked(AtomicU64::new(unix_s))
+        }
+    }
+
+    /// Whether the entry may be used at this time, and needs no look: nearly always, and so in few
+    /// instructions.
+    #[inline]
+    pub(crate) fn is_settled(&self, unix_ms: u64) -> bool {
+        matches!(self, Self::Watched(looked_ms) if !is_long_ago(looked_ms.load(Relaxed), unix_ms))
     }
 
     /// Whether it is time to look at the entry again, though nothing was heard: true for one who asks.
-    #[inline]
     pub(crate) fn claims_look(&self, unix_ms: u64) -> bool {
-        matches!(self, Self::Watched(looked_s) if claims(looked_s, unix_ms / 1000))
+        let Self::Watched(looked_ms) = self else { return false };
+        let last_ms = looked_ms.load(Relaxed);
+        is_long_ago(last_ms, unix_ms)
+            && looked_ms.compare_exchange(last_ms, unix_ms, Relaxed, Relaxed).is_ok()
     }
 
     /// Whether the entry may be used at this time without a look at the disk.
-    #[inline]
     pub(crate) fn holds_at(&self, unix_ms: u64) -> bool {
         match self {
             Self::Watched(_) => true,
@@ -45,19 +57,20 @@ impl Freshness {
     }
 }
 
-/// Whether the last look was long ago; if so, this second is noted as that of the next one, which is the
-/// caller's. The clock may have been set back.
+/// By so much may workers differ in what the time is: each reads its clock once a turn.
+const SKEW_MS: u64 = 1000;
+
+/// Whether a look in this millisecond is due again; also if it is in the future, for the clock may have been
+/// set back.
 #[inline]
-pub(crate) fn claims(looked_s: &AtomicU64, unix_s: u64) -> bool {
-    let last_s = looked_s.load(Relaxed);
-    unix_s.abs_diff(last_s) >= LOOK_AGAIN_S
-        && looked_s.compare_exchange(last_s, unix_s, Relaxed, Relaxed).is_ok()
+fn is_long_ago(looked_ms: u64, unix_ms: u64) -> bool {
+    (unix_ms + SKEW_MS).wrapping_sub(looked_ms) >= LOOK_AGAIN_S * 1000 + SKEW_MS
 }
 
 impl Clone for Freshness {
     fn clone(&self) -> Self {
         match self {
-            Self::Watched(looked_s) => Self::Watched(AtomicU64::new(looked_s.load(Relaxed))),
+            Self::Watched(looked_ms) => Self::Watched(AtomicU64::new(looked_ms.load(Relaxed))),
             Self::Checked(unix_s) => Self::Checked(AtomicU64::new(unix_s.load(Relaxed))),
         }
     }
@@ -73,7 +86,9 @@ mod tests {
         let after_ms = (7 + LOOK_AGAIN_S) * 1000;
         assert!(!watched.claims_look(after_ms - 1));
         assert!(watched.claims_look(after_ms) && !watched.claims_look(after_ms), "one looks, not all");
-        assert!(watched.claims_look(1_000), "the clock was set back");
+        assert!(!watched.claims_look(after_ms - 3), "another worker's clock");
+        assert!(!watched.is_settled(1_000) && watched.claims_look(1_000), "the clock was set back");
+        assert!(watched.is_settled(1_000));
     }
 
     #[test]
