@@ -23,6 +23,38 @@ impl Busy {
         }
         self.ended.push(number);
     }
+
+    /// Resets each stream that is owed one.
+    #[cold]
+    fn push_resets(&mut self, out: &mut Vec<u8>) {
+        self.has_resets = false;
+        let owed: Vec<Stream> = self.streams.extract_if(.., |stream| stream.is(Mark::ResetOwed)).collect();
+        for stream in owed {
+            frame::push_reset(stream.number, ErrorCode::NO_ERROR, out);
+            self.note_ended(stream.number);
+        }
+    }
+
+    /// The oldest stream's news, which are forgotten with this.
+    #[cold]
+    fn take_news(&mut self) -> Option<Event<'static>> {
+        let Some(place) = self.streams.iter().position(Stream::has_news) else {
+            self.has_news = false;
+            return None;
+        };
+        let stream = &mut self.streams[place];
+        let number = stream.number;
+        if stream.is(Mark::ResetDue) {
+            let is_open = stream.is(Mark::RequestOpen);
+            self.streams.remove(place);
+            if is_open {
+                self.note_ended(number);
+            }
+            return Some(Event::Reset { stream: number, code: ErrorCode::CANCEL });
+        }
+        stream.set(Mark::EndDue, false);
+        Some(Event::BodyEnd { stream: number })
+    }
 }
 
 impl Session {
@@ -85,24 +117,9 @@ impl Session {
     }
 
     /// What the caller has not heard yet.
+    #[inline]
     pub(super) fn next_news(&mut self) -> Option<Event<'static>> {
-        let busy = self.busy.as_mut().filter(|busy| busy.has_news)?;
-        let Some(place) = busy.streams.iter().position(Stream::has_news) else {
-            busy.has_news = false;
-            return None;
-        };
-        let stream = &mut busy.streams[place];
-        let number = stream.number;
-        if stream.is(Mark::ResetDue) {
-            let is_open = stream.is(Mark::RequestOpen);
-            busy.streams.remove(place);
-            if is_open {
-                busy.note_ended(number);
-            }
-            return Some(Event::Reset { stream: number, code: ErrorCode::CANCEL });
-        }
-        stream.set(Mark::EndDue, false);
-        Some(Event::BodyEnd { stream: number })
+        self.busy.as_mut().filter(|busy| busy.has_news)?.take_news()
     }
 
     /// Forgets a stream, and gives what was known.
@@ -139,6 +156,7 @@ impl Session {
 
     /// The response is complete and the request is not. Of more streams than a peer may have open, the first
     /// is reset at once.
+    #[cold]
     pub(super) fn begin_late(&mut self, number: u32, now_ms: u64) {
         let Some(stream) = self.find_mut(number) else { return };
         stream.begin_late(now_ms);
@@ -161,7 +179,7 @@ impl Session {
         if let Some(stream) = self.find_mut(number) {
             stream.set(Mark::Late, false);
             stream.set(Mark::ResetOwed, true);
-            self.resets_owed(true);
+            self.busy.get_or_insert_default().has_resets = true;
         }
     }
 
@@ -216,21 +234,11 @@ impl Session {
         self.remove(number, now_ms);
     }
 
-    fn resets_owed(&mut self, value: bool) -> bool {
-        self.busy.as_mut().is_some_and(|busy| std::mem::replace(&mut busy.has_resets, value))
-    }
-
     /// Responses were complete before their requests: the rest of these is not wanted (section 8.1).
     #[inline]
     pub(super) fn push_owed_resets(&mut self, out: &mut Vec<u8>) {
-        if !self.resets_owed(false) {
-            return;
-        }
-        let Some(busy) = &mut self.busy else { return };
-        let owed: Vec<Stream> = busy.streams.extract_if(.., |stream| stream.is(Mark::ResetOwed)).collect();
-        for stream in owed {
-            frame::push_reset(stream.number, ErrorCode::NO_ERROR, out);
-            busy.note_ended(stream.number);
+        if let Some(busy) = self.busy.as_mut().filter(|busy| busy.has_resets) {
+            busy.push_resets(out);
         }
     }
 }
