@@ -1,11 +1,10 @@
 //! The scenario without a clock: instructions per request or record, counted by callgrind.
 //!
-//! It owns `bench/instructions.json`, what was recorded last. Drivers are examples of crates that do one
-//! thing again and again without any input or output: `session_path` feeds request heads to a session and
-//! its handler, `http2_path` a browser's to a session of HTTP/2 alone, `record_path` records to the record
-//! layer. Each is run for N and for 2 N: the difference, divided by N, knows nothing of its start. Starts
-//! differ by a million instructions, so only the function that answers is counted where no other thread takes
-//! part.
+//! It owns `bench/instructions.json`, what was recorded last. The program `counted` does one thing again and
+//! again without any input or output: it feeds request heads to a session and its handler, a browser's to a
+//! session of HTTP/2 alone, or records to the record layer. It is run for N and for 2 N: the difference,
+//! divided by N, knows nothing of its start. Starts differ by a million instructions, so only the function
+//! that answers is counted where no other thread takes part.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,19 +23,12 @@ const REQUESTS: u64 = 60_000;
 const MEASURE: &str = "instructions each";
 const RECORD: &str = "bench/instructions.json";
 
-/// Examples that are counted: of staunch-server, staunch-protocol and staunch-tls.
-const SESSION: &str = "session_path";
-const HTTP2: &str = "http2_path";
-const RECORDS: &str = "record_path";
-const DRIVERS: [&str; 3] = [SESSION, HTTP2, RECORDS];
-
-/// One thing that a driver does so often.
+/// What `counted` does so often.
 struct Work {
-    driver: &'static str,
     /// Its words before the number.
     words: &'static [&'static str],
-    /// The function that is counted, as callgrind names it; `None` for all of the process.
-    counted: Option<&'static str>,
+    /// The function whose instructions count, as callgrind names it; `None` for all of the process.
+    function: Option<&'static str>,
 }
 
 /// A count that is recorded.
@@ -55,50 +47,49 @@ struct Case {
 /// from its frame to its answer's, without a handler. A record of 500 bytes opened, and one sealed, without
 /// the cipher; and one of 5 200 bytes, most of which is the copy to where the cipher works.
 const CASES: [Case; 11] = [
-    session("plain", &["plain"]),
-    session("browser", &["browser"]),
-    session("browsers", &["browsers"]),
-    session("unlike", &["unlike"]),
-    session("pipelined", &["pipelined"]),
-    logged("logged", &["logged"]),
-    logged("logged-browser", &["logged-browser"]),
+    session("plain", &["session", "plain"]),
+    session("browser", &["session", "browser"]),
+    session("browsers", &["session", "browsers"]),
+    session("unlike", &["session", "unlike"]),
+    session("pipelined", &["session", "pipelined"]),
+    logged("logged", &["session", "logged"]),
+    logged("logged-browser", &["session", "logged-browser"]),
     Case {
         name: "http2",
-        work: Work { driver: HTTP2, words: &[], counted: Some("http2_path::answer_all") },
+        work: work(&["http2"], "staunch_counted::http2::answer_all"),
         without: None,
         limit: Some(HTTP2_MAX),
     },
     Case {
         name: "record-opened",
-        work: record(&["open", "500"], "record_path::open_records"),
-        without: Some(record(&["open-cipher", "500"], "record_path::open_alone")),
+        work: work(&["record", "open", "500"], "staunch_counted::record::open_records"),
+        without: Some(work(&["record", "open-cipher", "500"], "staunch_counted::record::open_alone")),
         limit: Some(RECORD_MAX),
     },
     Case {
         name: "record-sealed",
-        work: record(&["seal", "500"], "record_path::seal_answers"),
-        without: Some(record(&["seal-cipher", "500"], "record_path::seal_alone")),
+        work: work(&["record", "seal", "500"], "staunch_counted::record::seal_answers"),
+        without: Some(work(&["record", "seal-cipher", "500"], "staunch_counted::record::seal_alone")),
         limit: Some(RECORD_MAX),
     },
     Case {
         name: "record-sealed-long",
-        work: record(&["seal", "5200"], "record_path::seal_answers"),
-        without: Some(record(&["seal-cipher", "5200"], "record_path::seal_alone")),
+        work: work(&["record", "seal", "5200"], "staunch_counted::record::seal_answers"),
+        without: Some(work(&["record", "seal-cipher", "5200"], "staunch_counted::record::seal_alone")),
         limit: None,
     },
 ];
 
 const fn session(name: &'static str, words: &'static [&'static str]) -> Case {
-    let work = Work { driver: SESSION, words, counted: Some("session_path::answer_all") };
-    Case { name, work, without: None, limit: None }
+    Case { name, work: work(words, "staunch_counted::session::answer_all"), without: None, limit: None }
 }
 
 const fn logged(name: &'static str, words: &'static [&'static str]) -> Case {
-    Case { name, work: Work { driver: SESSION, words, counted: None }, without: None, limit: None }
+    Case { name, work: Work { words, function: None }, without: None, limit: None }
 }
 
-const fn record(words: &'static [&'static str], counted: &'static str) -> Work {
-    Work { driver: RECORDS, words, counted: Some(counted) }
+const fn work(words: &'static [&'static str], function: &'static str) -> Work {
+    Work { words, function: Some(function) }
 }
 
 /// Runs the scenario; with `setting.record` the counts become what later runs are judged by.
@@ -113,15 +104,15 @@ pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.expect_steps(1 + CASES.len());
-    setting.step("building the drivers");
-    let drivers = Drivers::build(setting)?;
+    setting.step("building what is counted");
+    let program = Counted::build(setting)?;
     let recorded = read_record(&setting.root)?;
     let mut counted = BTreeMap::new();
     for case in CASES {
         let name = case.name;
         setting.step(name);
-        let without = case.without.as_ref().map_or(Ok(0.0), |work| drivers.each(work, name, setting))?;
-        let each = drivers.each(&case.work, name, setting)? - without;
+        let without = case.without.as_ref().map_or(Ok(0.0), |work| program.each(work, name, setting))?;
+        let each = program.each(&case.work, name, setting)? - without;
         outcome.add(name, MEASURE, "", each);
         counted.insert(name.to_owned(), each.round());
         let words = format!("{MEASURE}, {name}");
@@ -141,16 +132,15 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     Ok(())
 }
 
-/// The drivers as built, and what is preloaded into them.
-struct Drivers {
-    examples: PathBuf,
+/// The program that is counted, as built, and the library that is preloaded into it.
+struct Counted {
+    program: PathBuf,
     preload: PathBuf,
 }
 
-impl Drivers {
-    /// Builds them with their system calls through the C library, where `bench/openat2.c` can stand in for
-    /// the one that valgrind may not know: by a feature, and as parts of the workspace, so that what
-    /// makes no system calls is shared with the release of the server.
+impl Counted {
+    /// Builds it with its system calls through the C library, where `bench/openat2.c` can stand in for the
+    /// one that valgrind may not know.
     fn build(setting: &Setting) -> Result<Self, String> {
         let preload = setting.scratch.join("openat2.so");
         let source = setting.root.join("bench/openat2.c");
@@ -159,10 +149,9 @@ impl Drivers {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
         let mut command = Command::new(&cargo);
-        command.args(["build", "--quiet", "--release", "--workspace"]).current_dir(&setting.root);
-        command.args(DRIVERS.iter().flat_map(|driver| ["--example", driver]));
-        succeed(command.args(["--features", "staunch-server/calls-by-libc"]))?;
-        Ok(Self { examples: setting.root.join(target).join("release/examples"), preload })
+        command.args(["build", "--quiet", "--release", "--package", "staunch-counted"]);
+        succeed(command.args(["--features", "calls-by-libc"]).current_dir(&setting.root))?;
+        Ok(Self { program: setting.root.join(target).join("release/staunch-counted"), preload })
     }
 
     /// Instructions of one piece of work, whatever its start took. Both counts are made at the same time, for
@@ -183,8 +172,8 @@ impl Drivers {
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--tool=callgrind"]);
         command.arg(format!("--callgrind-out-file={}", file.display()));
-        command.args(work.counted.map(|function| format!("--toggle-collect={function}")));
-        command.arg(self.examples.join(work.driver)).args(work.words).arg(times.to_string());
+        command.args(work.function.map(|function| format!("--toggle-collect={function}")));
+        command.arg(&self.program).args(work.words).arg(times.to_string());
         succeed(command.env("LD_PRELOAD", &self.preload))?;
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         parse_total(&text).ok_or_else(|| format!("{}: no total", file.display()))

@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-doctor", &[]),
     ("staunch-queueing", &[]),
     ("staunch-bench", &["staunch-figures", "staunch-loadgen", "staunch-queueing"]),
+    ("staunch-counted", &["staunch-engine", "staunch-protocol", "staunch-server", "staunch-tls"]),
     ("xtask", &[]),
 ];
 

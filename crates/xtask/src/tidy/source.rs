@@ -81,7 +81,8 @@ impl Source {
     /// Whether the whole file serves tests, examples or chores: it never runs in a server.
     pub(crate) fn is_workshop(&self) -> bool {
         const FOLDERS: &[&str] = &["tests", "examples", "fuzz", "xtask"];
-        let is_measurement = self.path.starts_with("crates/bench/");
+        let is_measurement =
+            ["crates/bench/", "crates/counted/"].iter().any(|room| self.path.starts_with(room));
         is_measurement || self.is_test_file() || self.path.split('/').any(|part| FOLDERS.contains(&part))
     }
 

@@ -1,14 +1,13 @@
 //! The path of a request from its bytes to its answer's bytes, and nothing else: for counting instructions.
 //!
-//! `session_path CASE N` serves a file of 5 000 bytes (pipelined: 100 bytes) N times to one session, as the
-//! engine would, without any input or output; cases that begin with `logged` write an access log too, and
+//! It serves a file of 5 000 bytes (pipelined: 100 bytes) to one session, as the engine would, without any
+//! input or output; cases that begin with `logged` write an access log too, and
 //! its thread is counted with the rest. It owns a folder of its own under the system's temporary one and
 //! removes it. It must never ask the time, so that two runs do the same. Order: prepare, wait until all is
 //! held, answer.
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,6 +17,8 @@ use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, RequestMemory, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
 use staunch_server::{SiteConfig, SitesHandler, SitesShared};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The same in milliseconds since 1970.
 const UNIX_MS: u64 = 1_795_168_800_000;
@@ -60,35 +61,34 @@ const BROWSERS: [&str; 6] = [
 /// Requests of which none is like another: many times what is remembered.
 const UNLIKE: usize = 4096;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let inputs = arguments.first().map_or(Vec::new(), |case| inputs(case));
-    let requests = arguments.get(1).and_then(|number| number.parse::<usize>().ok());
-    let (Some(requests), false) = (requests, inputs.is_empty()) else {
-        eprintln!(
-            "usage: session_path plain|browser|browsers|unlike|pipelined|logged|logged-browser REQUESTS"
-        );
-        return ExitCode::from(2);
-    };
-    let folder = std::env::temp_dir().join(format!("session-path-{}", std::process::id()));
-    let log = AccessLog::new(Arc::new(|text: &str| eprintln!("{text}")));
-    let is_logged = arguments[0].starts_with("logged");
-    let answered = prepare(&folder).and_then(|shared| {
-        if is_logged {
-            log.set(Some(settings(&folder)))?;
-        }
-        Ok(answer_all(&shared, &inputs, requests, &log, is_logged))
-    });
-    if is_logged && log.counts().written != requests as u64 {
-        return fail(&format!("{:?}", log.counts()));
+/// Serves so many requests of a case.
+pub(crate) fn run(case: &str, requests: usize) -> Result<()> {
+    let inputs = inputs(case);
+    if inputs.is_empty() {
+        return Err(format!("there is no case {case:?}").into());
     }
+    let folder = std::env::temp_dir().join(format!("counted-{}", std::process::id()));
+    let answered = answer(&folder, &inputs, requests, case.starts_with("logged"));
     // The folder is of no use any more; the next run has another one.
     let _ = fs::remove_dir_all(&folder);
-    match answered {
-        Ok(answered) if answered == requests => ExitCode::SUCCESS,
-        Ok(answered) => fail(&format!("{answered} of {requests} requests were answered")),
-        Err(error) => fail(&error.to_string()),
+    match answered? {
+        answered if answered == requests => Ok(()),
+        answered => Err(format!("{answered} of {requests} requests were answered").into()),
     }
+}
+
+/// Gives how many requests were answered in full, and logged if they are to be.
+fn answer(folder: &Path, inputs: &[String], requests: usize, is_logged: bool) -> Result<usize> {
+    let log = AccessLog::new(Arc::new(|text: &str| eprintln!("{text}")));
+    let shared = prepare(folder)?;
+    if is_logged {
+        log.set(Some(settings(folder)))?;
+    }
+    let answered = answer_all(&shared, inputs, requests, &log, is_logged);
+    if is_logged && log.counts().written != requests as u64 {
+        return Err(format!("{:?}", log.counts()).into());
+    }
+    Ok(answered)
 }
 
 /// What is delivered in turn; nothing if the case has no such name.
@@ -101,11 +101,6 @@ fn inputs(case: &str) -> Vec<String> {
         "pipelined" => vec![SMALL.repeat(PIPELINED)],
         _ => Vec::new(),
     }
-}
-
-fn fail(error: &str) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::FAILURE
 }
 
 /// Where the log goes: a name that the site has no answer for, so that it does not follow its changes.
@@ -125,7 +120,7 @@ fn await_lines(log: &AccessLog, count: usize) {
 }
 
 /// A site of two files, ready.
-fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>> {
+fn prepare(folder: &Path) -> Result<Arc<SitesShared>> {
     fs::create_dir_all(folder)?;
     for size_bytes in [100, 5000] {
         fs::write(folder.join(format!("{size_bytes}.txt")), vec![b'x'; size_bytes])?;

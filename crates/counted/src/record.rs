@@ -1,13 +1,11 @@
 //! The record layer of an open connection, and its cipher alone: for counting instructions.
 //!
-//! `record_path CASE BYTES N` opens N records of so many bytes of content (`open`), seals N of them (`seal`),
-//! or does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is
-//! what the record layer adds. Callgrind knows the functions by their names. It must never ask the time while
+//! It opens records of so many bytes of content (`open`), seals them (`seal`), or does with ring alone what
+//! these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what the record layer adds. Callgrind knows the functions by their names. It must never ask the time while
 //! it counts. Order: shake hands, make what is to be opened, count.
 
 use std::hint::black_box;
 use std::io::Write as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,31 +18,20 @@ use staunch_tls::{
     TlsContext, WallTime,
 };
 
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
 /// Of the content of an answer so much stands apart, as its head.
 const HEAD_BYTES: usize = 200;
 /// What a record adds to its content in the cipher: the content's type. Beside it stands the record's head.
 const TYPE_BYTES: usize = 1;
 const BESIDE: [u8; 5] = [23, 3, 3, 0, 0];
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let counted = match words[..] {
-        [case, bytes, count] => match (bytes.parse(), count.parse()) {
-            (Ok(bytes @ HEAD_BYTES..=16_384), Ok(count)) => count_case(case, &vec![b'c'; bytes], count),
-            _ => Err("BYTES are 200 to 16384, COUNT is a number".into()),
-        },
-        _ => Err("usage: record_path open|seal|open-cipher|seal-cipher BYTES COUNT".into()),
-    };
-    match counted {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+/// Opens or seals so many records.
+pub(crate) fn run(case: &str, bytes: usize, count: usize) -> Result<()> {
+    if !(HEAD_BYTES..=16_384).contains(&bytes) {
+        return Err("BYTES are 200 to 16384".into());
     }
+    count_case(case, &vec![b'c'; bytes], count)
 }
 
 fn count_case(case: &str, content: &[u8], count: usize) -> Result<()> {
