@@ -94,5 +94,6 @@ fn a_number_tells_all_inputs_and_none_is_too_long() {
     let inputs = made(5);
     assert!(inputs.iter().all(|input| input.len() <= INPUT_BYTES_MAX));
     let different: std::collections::HashSet<_> = inputs.iter().collect();
-    assert!(different.len() > 800, "only {} different inputs", different.len());
+    // A third is made from nothing, and so is short.
+    assert!(different.len() > 500, "only {} different inputs", different.len());
 }

@@ -31,7 +31,7 @@ systemctl reload staunch.service
 echo "== first instruction: code $?, $(state ActiveState), page $(ask 'My own site')"
 staunch -t 2>&1 | tail -n 1
 echo "== tested without a word: code ${PIPESTATUS[0]}"
-echo "== commands: $(staunch status | grep -c running) $(staunch top --once | grep -c requests)"
+echo "== commands: $(staunch status | grep -c running) $(staunch top --once | grep -c '^requests')"
 staunch reload
 echo "== reload by hand: code $?, page $(ask 'My own site')"
 sed -i 's#^root = .*#root = "/srv/nowhere"#' /etc/staunch/staunch.toml

@@ -6,11 +6,14 @@ use std::fs;
 use crate::chroot::Chroot;
 use crate::made::{is_possible, package, run};
 
-/// The configured server, as its own user, in a namespace where nobody else is on its port; then a client.
+/// The configured server, as its own user and with the folder that its unit gives it (`RuntimeDirectory`), in
+/// a namespace where nobody else is on its port; then a client.
 const SERVE_AND_ASK: &str = "
 set -e
 ip link set lo up
 mount -t proc proc \"$1/proc\"
+mount -t tmpfs tmpfs \"$1/run\"
+chroot \"$1\" install --directory --owner=staunch --group=staunch --mode=755 /run/staunch
 chroot \"$1\" setpriv --reuid=staunch --regid=staunch --init-groups \
     staunch serve --config /etc/staunch/staunch.toml >\"$1/said\" 2>&1 &
 curl --silent --show-error --fail --retry 20 --retry-delay 1 --retry-connrefused --max-time 60 \

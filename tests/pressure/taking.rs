@@ -3,7 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType};
@@ -17,10 +17,12 @@ const LENGTH_BYTES: u64 = 3_000_000;
 /// Deadline of the servers here. 128 KiB, for which the kernel waits before it takes more, take peers here
 /// twice as long.
 const SEND_TIMEOUT: &str = "5s";
-/// What a peer takes slowly, and how.
-const SLOW_BYTES: usize = 160_000;
-const PIECE_BYTES: usize = 1_000;
+/// How long a peer takes little at a time: longer than the deadline. It reads a share of its window at a
+/// time, for its kernel opens the window again when about half of it is free.
+const SLOW: Duration = Duration::from_secs(12);
+const PIECES_IN_WINDOW: usize = 4;
 const PAUSE: Duration = Duration::from_millis(80);
+const SMALL_WINDOW: usize = 4 * 1024;
 /// So long a test waits for what should happen much sooner.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -35,10 +37,11 @@ fn narrow(address: SocketAddr, window: usize) -> TcpStream {
 }
 
 /// Reads a little at a time for longer than any deadline, and then all the rest.
-fn read_slowly(stream: &mut TcpStream) -> Vec<u8> {
+fn read_slowly(stream: &mut TcpStream, window: usize) -> Vec<u8> {
     let mut received = Vec::new();
-    let mut piece = [0; PIECE_BYTES];
-    while received.len() < SLOW_BYTES {
+    let mut piece = vec![0; window / PIECES_IN_WINDOW];
+    let began = Instant::now();
+    while began.elapsed() < SLOW {
         let Ok(count @ 1..) = stream.read(&mut piece) else { return received };
         received.extend_from_slice(&piece[..count]);
         std::thread::sleep(PAUSE);
@@ -88,31 +91,31 @@ fn who_takes_a_little_all_the_time_gets_everything() {
         let server = Server::start(tree.root(), &arguments).unwrap_or_else(|said| panic!("{said}"));
         let address = server.address();
         servers.push(server);
-        for window in [4 * 1024, 64 * 1024] {
+        for window in [SMALL_WINDOW, 64 * 1024] {
             let whole = whole.clone();
             peers.push(std::thread::spawn(move || {
                 let mut stream = narrow(address, window);
                 stream
                     .write_all(b"GET /big.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                     .expect("sent");
-                let received = read_slowly(&mut stream);
+                let received = read_slowly(&mut stream, window);
                 assert!(received.ends_with(&whole), "{io}, window {window}: {} bytes", received.len());
             }));
         }
         peers.push(std::thread::spawn(move || {
-            let mut stream = narrow(address, 4 * 1024);
+            let mut stream = narrow(address, SMALL_WINDOW);
             let request = b"GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n";
             stream.write_all(&request.repeat(400)).expect("sent");
-            let received = read_slowly(&mut stream);
+            let received = read_slowly(&mut stream, SMALL_WINDOW);
             let answers = received.windows(12).filter(|text| text == b"HTTP/1.1 200").count();
             let is_whole = answers == 400 && received.ends_with(&[b'x'; 1_400]);
             assert!(is_whole, "{io}, pipelined: {answers} answers, {} bytes", received.len());
         }));
         let whole = whole.clone();
         peers.push(std::thread::spawn(move || {
-            let mut stream = narrow(address, 4 * 1024);
+            let mut stream = narrow(address, SMALL_WINDOW);
             stream.write_all(&http2_request()).expect("sent");
-            let (content, has_ended) = data_of(&read_slowly(&mut stream));
+            let (content, has_ended) = data_of(&read_slowly(&mut stream, SMALL_WINDOW));
             assert!(content == whole && has_ended, "{io}, HTTP/2: {} bytes", content.len());
         }));
     }
