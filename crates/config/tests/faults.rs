@@ -232,7 +232,7 @@ fn a_rule_is_checked_as_a_whole() {
         ("deny = \"yes\"", "\"yes\" is not"),
         ("allow = []", "allow: nobody is named"),
         ("response_work = \"2s\"", "write a time up to 1s"),
-        ("root = \".\"", "`root` belongs in the site, not to a path"),
+        ("root = \".\"", "`root` belongs in the site, above its paths, not to a path"),
     ];
     for (line, expected) in table {
         let faults = read_file(&format!("root = '.'\n[[path]]\nmatch = \"/*\"\n{line}")).expect_err(line);
