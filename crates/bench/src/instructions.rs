@@ -2,7 +2,7 @@
 //!
 //! It owns `bench/instructions.json`, what was recorded last. The program `counted` does one thing again and
 //! again without any input or output: it feeds request heads to a session and its handler, a browser's to a
-//! session of HTTP/2 alone, or records to the record layer. It is run for N and for 2 N: the difference,
+//! session of HTTP/2 alone, records to the record layer, or frames to DOSTP. It is run for N and for 2 N: the difference,
 //! divided by N, knows nothing of its start. Starts differ by a million instructions, so only the function
 //! that answers is counted where no other thread takes part.
 use std::collections::BTreeMap;
@@ -45,8 +45,9 @@ struct Case {
 /// which have to be read, sixteen small ones in one piece, and the first two with an access log, whose thread
 /// is counted with the rest. Over HTTP/2 a browser's head whose fields the table of its connection knows,
 /// from its frame to its answer's, without a handler. A record of 500 bytes opened, and one sealed, without
-/// the cipher; and one of 5 200 bytes, most of which is the copy to where the cipher works.
-const CASES: [Case; 11] = [
+/// the cipher; and one of 5 200 bytes, most of which is the copy to where the cipher works. A header of
+/// DOSTP read and written, a message of one frame through a node, and a fragment of 1 484 bytes of twelve.
+const CASES: [Case; 15] = [
     session("plain", &["session", "plain"]),
     session("browser", &["session", "browser"]),
     session("browsers", &["session", "browsers"]),
@@ -78,6 +79,10 @@ const CASES: [Case; 11] = [
         without: Some(work(&["record", "seal-cipher", "5200"], "staunch_counted::record::seal_alone")),
         limit: None,
     },
+    dostp("dostp-decode", &["dostp", "decode"], "staunch_counted::dostp::decode"),
+    dostp("dostp-encode", &["dostp", "encode"], "staunch_counted::dostp::encode"),
+    dostp("dostp-receive", &["dostp", "receive"], "staunch_counted::dostp::receive"),
+    dostp("dostp-reassemble", &["dostp", "reassemble"], "staunch_counted::dostp::reassemble"),
 ];
 
 const fn session(name: &'static str, words: &'static [&'static str]) -> Case {
@@ -86,6 +91,10 @@ const fn session(name: &'static str, words: &'static [&'static str]) -> Case {
 
 const fn logged(name: &'static str, words: &'static [&'static str]) -> Case {
     Case { name, work: Work { words, function: None }, without: None, limit: None }
+}
+
+const fn dostp(name: &'static str, words: &'static [&'static str], function: &'static str) -> Case {
+    Case { name, work: work(words, function), without: None, limit: None }
 }
 
 const fn work(words: &'static [&'static str], function: &'static str) -> Work {

@@ -4,6 +4,7 @@
 //! with them.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
@@ -132,15 +133,14 @@ impl World {
             .unwrap()
     }
 
-    /// Opens a socket on a port that may just have been given up. A process that another test has begun to
-    /// start keeps copies of all descriptors until it is itself.
+    /// Opens a socket on a port, or by a queue, that may just have been given up. A process that another test
+    /// has begun to start keeps copies of all descriptors until it is itself.
     pub(crate) fn reopen(&self, node: usize, port: u16, options: Options) -> Socket {
         let began = Instant::now();
+        let is_held = |kind| matches!(kind, ErrorKind::AddrInUse | ErrorKind::ResourceBusy);
         loop {
             match self.socket(node, port, options.clone()) {
-                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && began.elapsed() < PATIENCE => {
-                    thread::yield_now();
-                }
+                Err(error) if is_held(error.kind()) && began.elapsed() < PATIENCE => thread::yield_now(),
                 opened => return opened.expect("a socket"),
             }
         }

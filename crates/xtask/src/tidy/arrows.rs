@@ -32,7 +32,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-doctor", &[]),
     ("staunch-queueing", &[]),
     ("staunch-bench", &["staunch-figures", "staunch-loadgen", "staunch-queueing"]),
-    ("staunch-counted", &["staunch-engine", "staunch-protocol", "staunch-server", "staunch-tls"]),
+    (
+        "staunch-counted",
+        &["staunch-dostp", "staunch-engine", "staunch-protocol", "staunch-server", "staunch-tls"],
+    ),
     ("xtask", &[]),
 ];
 
