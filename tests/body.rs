@@ -71,7 +71,7 @@ impl fmt::Display for End {
     }
 }
 
-/// One connection to a body.
+/// A connection to a body.
 #[derive(Debug)]
 pub enum Link {
     /// To the bare session.

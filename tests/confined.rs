@@ -83,7 +83,7 @@ fn probe(sandbox: &str, site: &Path, log: &Path) {
 
 /// Ways to a peer that Landlock's rule about TCP does not cover.
 fn ways_around(address: SocketAddr) {
-    // It falls back to plain TCP with any server.
+    // MPTCP falls back to plain TCP with any server.
     let several = stream(Some(ipproto::MPTCP));
     tell("connect by MPTCP", several.and_then(|socket| rustix::net::connect(&socket, &address)));
     let fast = SendFlags::from_bits_retain(FAST_OPEN);

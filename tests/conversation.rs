@@ -12,7 +12,7 @@ pub use pattern::{Pattern, Saved};
 pub use read::{ParseError, parse};
 pub use text::{Fragment, escape, join, unescape};
 
-/// One parsed `.wire` file.
+/// A parsed `.wire` file.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     /// Name of the file it came from, for messages.
@@ -60,7 +60,7 @@ impl Conversation {
     }
 }
 
-/// One step with the line it stands on.
+/// A step with the line it stands on.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// Line in the file, from 1.
@@ -94,7 +94,7 @@ pub enum Action {
     Eventually(Vec<Step>),
 }
 
-/// One expected response.
+/// An expected response.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
     /// Allowed status codes.
@@ -150,7 +150,7 @@ pub enum BodyRule {
     },
     /// A text that parses as JSON.
     Json,
-    /// One part of a multipart/byteranges body, in order: `Content-Range` without its unit, and the bytes.
+    /// A part of a multipart/byteranges body, in order: `Content-Range` without its unit, and the bytes.
     Part {
         /// For instance `0-4/13`.
         content_range: String,

@@ -64,7 +64,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It is gone already when a test failed early.
+        // The server of tmux is gone already when a test failed early.
         let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).output();
     }
 }

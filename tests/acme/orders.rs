@@ -18,7 +18,7 @@ fn a_name_gets_a_certificate_by_a_request_and_goes_on_with_it_after_a_restart() 
         for path in ["/a", "/.well-known/acme-challenge/stranger"] {
             assert!(world.ask_plainly(path).starts_with("HTTP/1.1 308 "), "{}", world.ask_plainly(path));
         }
-        // Nobody else reads the key.
+        // No other user can read the key.
         let folder = world.path("state/acme/certificates");
         let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&folder.join(format!("{NAME}.pem")))), (0o700, 0o600));

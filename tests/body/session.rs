@@ -44,7 +44,7 @@ impl SessionBody {
     }
 }
 
-/// One connection to a session.
+/// A connection to a session.
 #[derive(Debug)]
 pub struct SessionLink {
     session: Session,
@@ -126,7 +126,7 @@ impl SessionLink {
         self.send(&[]);
     }
 
-    /// One round of the contract. Whether an answer was put off.
+    /// Polls the session in one round of its contract. Returns whether an answer was put off.
     fn round(&mut self, bytes: &[u8]) -> bool {
         if self.closed {
             return false;

@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-/// One connection to the simulated server.
+/// A connection to the simulated server.
 pub struct SimulatorLink {
     world: Rc<RefCell<World>>,
     peer: PeerId,

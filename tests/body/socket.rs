@@ -14,7 +14,7 @@ use super::End;
 /// How long a write may make no progress before it is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(120);
 
-/// One connection.
+/// A connection to a real server.
 #[derive(Debug)]
 pub struct SocketLink {
     stream: TcpStream,

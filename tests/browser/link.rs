@@ -11,7 +11,7 @@ use staunch_tests::house::skipping::skip;
 /// The server's end.
 pub(crate) const SERVER: &str = "10.77.0.1";
 
-/// See the module's text.
+/// A slow link between a server and a browser, each in a namespace.
 pub(crate) struct Link {
     server: String,
     browser: String,

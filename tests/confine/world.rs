@@ -77,7 +77,7 @@ pub(crate) fn said(server: &Server, word: &str) -> String {
     }
 }
 
-/// One GET on a connection of its own: status and body.
+/// Sends a GET on a connection of its own and gives status and body.
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, Vec<u8>) {
     let mut link = SocketLink::connect(address).expect("a connection");
     link.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes());

@@ -54,7 +54,7 @@ impl<'a> Site<'a> {
         Ok(Self { lan, node, server, admin: None, _tree: tree })
     }
 
-    /// One request from within the node's namespace: the status, and the body.
+    /// Sends a request from within the node's namespace and gives the status and the body.
     fn ask(&self, address: SocketAddr, head: &str, body: &str) -> Option<(u16, String)> {
         let head = format!("{head} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n");
         let length = body.len();
@@ -210,7 +210,7 @@ fn an_interface_that_was_down_is_told_of_and_goes_on() {
     lan.ip(1, "link set dv up");
     until("no trouble at node 1", || trouble().is_some_and(|text| text.is_empty()));
     first.await_value("a", "2");
-    // One that was removed does not come back by its name.
+    // An interface that was removed does not come back by its name.
     lan.ip(1, "link del dv");
     lan.ip(1, "link add dv type veth peer name other");
     lan.ip(1, "link set dv up");
@@ -295,7 +295,7 @@ fn with_keys_strangers_publish_nothing() {
         first.put("b", "true");
         second.await_value("b", "true");
         assert!(first.page("/fabric").contains(&format!("keys {mode}")));
-        // It has told this, and everything it told before came before or never.
+        // When `d` has come, what the stranger told before has come as well, or never will.
         stranger.put("c", "forged");
         first.put("d", "later");
         second.await_value("d", "later");

@@ -258,7 +258,7 @@ fn bench_chooses_the_fastest_backend_and_the_choice_is_kept() {
     let ping = [&["ping", "10.88.0.1", "-c", "1", "--timeout", "20s"][..], &choice].concat();
     std::fs::write(&file, "xdp-generic\n").unwrap();
     assert!(text(&lan.dostp(2, &ping)).contains("by xdp-generic on dv"));
-    // Whoever has the interface's one place keeps it, and the next one says why it went another way.
+    // A process that has the interface's one place keeps it, and the next one says why it went another way.
     let _owner = lan.serve(2, &["--backend", "xdp-native"]);
     let output = text(&lan.dostp(2, &ping));
     assert!(output.contains("by ring on dv; not by xdp-generic: its queue"), "{output}");

@@ -126,7 +126,7 @@ fn a_small_file_replaced_all_the_time_is_always_whole() {
     }
 }
 
-/// The same with a writer that writes in place: what is served is what the file was at some moment.
+/// Readers ask for a small file that is written in place: they get what the file was at some moment.
 #[test]
 fn a_small_file_written_in_place_is_never_mixed() {
     for io in ENGINES {

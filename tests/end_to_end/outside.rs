@@ -33,7 +33,7 @@ pub(crate) fn server_of(tree: &Tree, arguments: &[&str]) -> Server {
     Server::start(tree.root(), arguments).unwrap_or_else(|said| panic!("{said}"))
 }
 
-/// One GET on a connection of its own.
+/// Sends a GET on a connection of its own and gives the response.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Result<Response, String> {
     let mut link = SocketLink::connect(address).map_err(|error| error.to_string())?;
     link.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes());

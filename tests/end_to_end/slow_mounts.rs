@@ -117,7 +117,7 @@ fn a_file_system_that_hangs_delays_nobody_else() {
         let server = &scene.server;
         let links: Vec<_> = ASKED.iter().map(|(name, fields, _)| ask(server, name, fields)).collect();
         let parts = ask(server, "slow-parts.bin", "Range: bytes=0-9,999990-1000100\r\n");
-        // One device holds no more of the threads that wait: the last of the five stands in line for them.
+        // A device may take no more of the threads that wait: the last of the five stands in line for them.
         scene.mount.await_hanging(ASKED.len());
         // While they hang, the one worker answers: what it holds, what it has to load, what it sends in
         // steps.

@@ -90,7 +90,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).expect("a seed can be read")).collect()
 }
 
-/// One test for each target, named as it is.
+/// Makes a test of each target, named as it is.
 macro_rules! targets {
     ($($name:ident)*) => {
         mod target_tests {

@@ -146,7 +146,7 @@ fn answers_that_nobody_takes_cost_little() {
     }
 }
 
-/// One stream above the number that may wait is refused so that it may be sent again.
+/// A stream above the number that may wait is refused so that it may be sent again.
 #[test]
 fn too_many_at_a_time_are_told_to_come_again() {
     for io in ENGINES {
@@ -207,7 +207,7 @@ fn what_stops_half_way_is_given_up() {
     }
 }
 
-/// Who asks and never reads is paused, then cut off.
+/// A client that asks and never reads is paused, then cut off.
 #[test]
 fn who_never_reads_is_cut_off() {
     for io in ENGINES {

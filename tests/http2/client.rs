@@ -81,9 +81,9 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// It ended as it should.
+    /// The stream ended as it should.
     pub(crate) is_whole: bool,
-    /// It was reset with this code.
+    /// The stream was reset with this code.
     pub(crate) reset: Option<u32>,
 }
 
@@ -175,7 +175,7 @@ impl Inbox {
     }
 }
 
-/// One connection.
+/// A client of HTTP/2 with one connection.
 pub(crate) struct Client {
     stream: TcpStream,
     inbox: Inbox,
@@ -191,7 +191,7 @@ impl Client {
         Self::with_settings(address, &[])
     }
 
-    /// The same with settings.
+    /// A client that begins with these settings.
     pub(crate) fn with_settings(address: SocketAddr, settings: &[(u16, u32)]) -> Self {
         let mut client = Self::silent(address);
         let pairs = settings

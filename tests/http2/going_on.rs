@@ -58,7 +58,7 @@ fn readers_and_publishers_share_a_connection() {
         let text = String::from_utf8(client.heard(3).body).expect("text");
         assert!(text.lines().all(|line| line.is_empty() || line.contains(':')), "{io}: {text}");
         assert_eq!(client.get(11, "/live/b").body, b"two", "{io}");
-        // One leaves, the others stay.
+        // The reader on stream 1 leaves, the others stay.
         client.send(&frame(RST_STREAM, 0, 1, &8u32.to_be_bytes()));
         world.until_metric("staunch_live_readers{transport=\"sse\"}", 2);
         drop(client);

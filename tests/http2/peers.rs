@@ -135,7 +135,7 @@ const H2SPEC: [(&[&str], &str, &[&str]); 2] = [
     (
         &["generic", "hpack", "http2/3", "http2/4", "http2/5", "http2/6", "http2/7"],
         "10",
-        // It is answered 400, for it may be of HTTP/1.1.
+        // The preface is answered 400, for it may be of HTTP/1.1.
         &["Sends invalid connection preface"],
     ),
     (&["http2/8"], "3", &[]),

@@ -13,7 +13,7 @@ use staunch_tests::tree::Tree;
 /// The ways to the network.
 pub(crate) const ENGINES: [&str; 2] = ["uring", "epoll"];
 
-/// See the module's text.
+/// A server with an admin address, and the folder that it serves.
 pub(crate) struct World {
     pub(crate) tree: Tree,
     pub(crate) server: Server,
@@ -26,7 +26,7 @@ impl World {
         Self::with_settings(io, "", arguments)
     }
 
-    /// The same with a file of settings.
+    /// A server like that of `new`, with a file of settings.
     pub(crate) fn with_settings(io: &str, settings: &str, arguments: &[&str]) -> Self {
         let tree = Tree::with(&[]).expect("a tree");
         std::fs::write(settings_of(&tree), settings).expect("a file of ours");
@@ -62,7 +62,7 @@ impl World {
         kill_process(process, signal).expect("a signal");
     }
 
-    /// One sample of the metrics.
+    /// The value of a sample of the metrics.
     pub(crate) fn metric(&self, sample: &str) -> u64 {
         let text = say(self.admin, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -87,8 +87,8 @@ fn a_folder_may_go_while_the_cache_looks() {
     said.has_all("", &["ready unloaded", "softirq unloaded"]);
 }
 
-/// Whoever unloads the module waits for those who close connections, on a processor that has to be left to
-/// them.
+/// Unloading the module waits for the contexts that close connections, on a processor that has to be left
+/// to them.
 #[test]
 fn unloading_leaves_the_processor_to_those_who_close() {
     if !is_possible() {

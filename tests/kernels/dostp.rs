@@ -19,7 +19,7 @@ fn guest_program() -> PathBuf {
 const GUEST_SOURCES: [&str; 5] =
     ["dostp.c", "dostp_frames.c", "dostp_hostile.c", "dostp_keys.c", "dostp_shared.c"];
 
-/// It is static, for the machine has no libraries of its own.
+/// Compiles the program for the guest. The program is static, for the machine has no libraries of its own.
 fn make_guest_program() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dostp-guest");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");

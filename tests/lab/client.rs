@@ -172,7 +172,7 @@ fn nobody_listens() {
     }
 }
 
-/// Nobody hangs for ever: a child that was kept waiting three times in a row gives up, and says for how much.
+/// A child does not hang for ever: kept waiting three times in a row it gives up, and says for how much.
 #[test]
 fn a_silent_peer() {
     for kind in ["--http", "--threads", "--epoll"] {

@@ -55,7 +55,7 @@ fn sigterm_ends_it_in_every_state() {
     });
 }
 
-/// Nobody is left when the parent is gone without a word: the kernel tells the children.
+/// No child is left when the parent is gone without a word: the kernel tells the children.
 #[test]
 fn children_do_not_outlive_a_parent_that_is_killed() {
     with_each(|model| {

@@ -1,4 +1,4 @@
-//! One model in a process, and what it may not leave behind.
+//! A model in a process of its own, and what it may not leave behind.
 //!
 //! It owns how a model is started, asked and ended. It must never know what is tested.
 

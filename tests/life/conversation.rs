@@ -1,4 +1,4 @@
-//! One connection to a server, and what is said on it.
+//! A connection to a server, and what is said on it.
 //!
 //! It must never open another when the first ends: that it does is what tests ask.
 
@@ -10,7 +10,7 @@ use staunch_tests::response::Response;
 
 use crate::house::PATIENCE;
 
-/// See the module's text.
+/// A connection, with requests sent and responses heard on it.
 pub(crate) struct Talk(pub(crate) SocketLink);
 
 impl Talk {
@@ -71,7 +71,7 @@ impl Talk {
     }
 }
 
-/// One GET on a connection of its own.
+/// Sends a GET on a connection of its own and gives the body.
 #[track_caller]
 pub(crate) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
     Talk::with(address).get(path).0

@@ -53,7 +53,7 @@ fn what_is_under_way_is_answered() {
         // The kernel keeps a silent connection to itself for a second.
         house.until("all four are accepted", |_| (open_connections(&mut kept) == 4).then_some(()));
         house.signal(Signal::TERM);
-        // Whoever asks once more is answered, and told that it was the last time.
+        // A client that asks again is answered, and told that it was the last time.
         kept.until_last("/small.txt");
         half.0.send(b"st: a\r\n\r\n");
         let response = half.hear();
@@ -174,7 +174,7 @@ fn nothing_is_cut_under_load() {
         assert_eq!(house.end(), Some(0), "{io}");
         let (answered, failed) = load.finish();
         assert!(answered > 100, "{io}: {answered}");
-        // Nobody listens afterwards: that is refused, but no answer is cut.
+        // No process listens afterwards: that is refused, but no answer is cut.
         assert!(failed.iter().all(|(name, _)| *name == "refused"), "{io}: {failed:?}");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const SMALL: &[u8] = b"small\n";
 /// Length of the large one: more than the kernel holds for a connection whose reader is slow.
 pub(crate) const LARGE_BYTES: usize = 40_000_000;
 
-/// See the module's text.
+/// A server with its folder and every process that has ever served in it; dropped, all of them are ended.
 pub(crate) struct House {
     folder: PathBuf,
     child: Child,
@@ -39,7 +39,7 @@ impl House {
         Self::furnished(arguments, |_| {})
     }
 
-    /// The same; the command is changed by the caller before it is run.
+    /// A server like that of `new`; the caller changes its command before it is run.
     pub(crate) fn furnished(arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let folder = new_folder();
         let mut command = command(&folder, &binary());

@@ -72,7 +72,7 @@ fn on_held(folder: PathBuf, listener: &TcpListener, io: &str) -> House {
     House::of(folder, &mut command)
 }
 
-/// Whoever connects while no server runs waits for the next one: the socket is not this server's to shut.
+/// A client that connects while no server runs waits for the next one: the socket is not ours to shut.
 #[test]
 fn a_socket_of_others_stays_open() {
     for io in WAYS {

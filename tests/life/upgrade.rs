@@ -216,7 +216,7 @@ fn the_admin_address_passes_from_user_to_user() {
     }
 }
 
-/// Whoever stops a service tells all its processes, the former one too: that is the first time for it.
+/// The manager of a service tells all its processes to end: the former one hears that for the first time.
 #[test]
 fn the_former_process_may_be_told_to_end() {
     for io in WAYS {

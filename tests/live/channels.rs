@@ -72,7 +72,7 @@ struct Wavering {
 }
 
 impl Wavering {
-    /// One that reads `l.a` all the time, and has asked for `l.b`.
+    /// A client that reads `l.a` all the time, and has asked for `l.b`.
     fn new(world: &World) -> Self {
         let offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n";
         let mut socket = TestSocket::connect(world.address(), "/ws", offer);

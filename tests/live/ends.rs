@@ -84,7 +84,7 @@ fn a_slow_websocket_delays_nobody_and_gets_the_last_value() {
                 "{io}"
             );
         }
-        // It asks for something while it reads nothing: that waits for its turn.
+        // The slow client asks for something while it reads nothing: that waits for its turn.
         let id = slow.command("\"ping\":{}");
         let (mut came, mut last, mut is_answered) = (0, None, false);
         while last != Some(updates - 1) || !is_answered {

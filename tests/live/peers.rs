@@ -110,7 +110,7 @@ fn six_tabs_of_a_browser_share_one_connection() {
             let answer = world.ask("POST", "/publish", &lines, br#"{"topic":"l.a","data":0}"#);
             answer.text()
         };
-        // One reader that asks for `l.a`, `l.*` and `*`: of six readers two would ask by the name.
+        // The tabs share a reader that asks for `l.a`, `l.*` and `*`: of six readers two would ask by name.
         assert!(readers().contains("\"readers\":3}"), "{io}: {}", readers());
         (1..20).for_each(|number| drop(world.publish(&format!("{{\"topic\":\"l.a\",\"data\":{number}}}"))));
         world.put("v.a", "after");

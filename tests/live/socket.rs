@@ -27,7 +27,7 @@ pub(crate) enum Came {
     Close(Option<u16>, String),
 }
 
-/// See the module's text.
+/// The WebSocket of a client.
 pub(crate) struct TestSocket {
     pub(crate) stream: TcpStream,
     pub(crate) head: String,
@@ -76,7 +76,7 @@ impl TestSocket {
         socket
     }
 
-    /// One that was opened, with the head of the server's answer.
+    /// A WebSocket that was opened, with the head of the server's answer.
     pub(crate) fn of(stream: TcpStream, head: String) -> Self {
         let deflates = head.contains("permessage-deflate");
         let session = Session::new(Role::Client, deflates, 32 << 20);

@@ -10,7 +10,7 @@ use crate::world::{ENGINES, TOKEN, World, publisher};
 
 /// Where commands are taken.
 const PATHS: [&str; 2] = ["/ws", "/connection/websocket"];
-/// Who could send nothing for so long is held.
+/// A sender that could send nothing for so long is held by the server.
 const STANDSTILL: Duration = Duration::from_millis(300);
 const LOG: &str = "live_topic = [{ match = \"l.*\", kind = \"log\", ring = 8 }]";
 
@@ -336,7 +336,7 @@ fn who_sends_far_more_than_it_reads_is_made_to_wait_and_gets_it_all() {
                     }
                 }
             });
-            // It sends until nobody reads from it any more.
+            // The sender goes on until the server reads no more.
             while done.1.recv_timeout(STANDSTILL).is_ok() {}
             for number in 0..COUNT {
                 let came = socket.next();

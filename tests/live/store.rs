@@ -15,7 +15,7 @@ use crate::world::World;
 pub(crate) const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }, \
                       { match = \"slow.*\", every = \"300ms\" }]";
 
-/// See the module's text.
+/// A state folder for servers.
 pub(crate) struct Store {
     folder: PathBuf,
     /// What is mounted there.

@@ -62,7 +62,7 @@ fn a_process_that_is_gone_before_it_was_heard_has_numbered_nothing() {
         }
         line.kill_successor();
         let mut answer = Vec::new();
-        // It was cut, or reset.
+        // The connection was cut, or reset.
         let _ = successor.read_to_end(&mut answer);
         assert_eq!(String::from_utf8_lossy(&answer), "", "{io} {sync}: it has not taken over");
         put(&mut former, "f");

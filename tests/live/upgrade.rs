@@ -240,7 +240,7 @@ fn readers_miss_nothing_over_upgrades_without_a_store() {
             }
             for socket in sockets {
                 let values = socket.join().expect("a reader");
-                // One that subscribes late begins with the next update.
+                // A socket that subscribes late begins with the next update.
                 assert!(expected.ends_with(&values) && values.len() > 1, "{io}: {values:?}");
             }
         });

@@ -61,7 +61,7 @@ fn forms_that_readers_want_keep_no_publisher_out() {
         assert_eq!(put("new", b"x"), 200, "{io}: a topic more");
         assert_eq!(put("t0", &drawn_value(VALUE_BYTES + 5000)), 200, "{io}: a longer value");
         assert_eq!(put("t1", b"short"), 200, "{io}");
-        // Whoever comes then gets what it asks for all the same, and readers hear of the update.
+        // A reader that comes then gets all that it asks for, and those before it hear of the update.
         let mut late = world.read(&format!("{query}&plain=1"), "");
         (0..VALUES).for_each(|_| assert!(!late.data().is_empty()));
         for mut socket in sockets {
@@ -76,7 +76,7 @@ fn forms_that_readers_want_keep_no_publisher_out() {
     }
 }
 
-/// One more request on a connection, and its answer.
+/// Sends another request on a connection, and gives its answer.
 fn ask_again(stream: &mut TcpStream, path: &str) -> Reply {
     let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("a server that reads");

@@ -21,7 +21,7 @@ pub(crate) const ENGINES: [&str; 2] = ["uring", "epoll"];
 /// The secret of publishers.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// See the module's text.
+/// A server with live data, and its folder.
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) tree: Tree,
@@ -33,7 +33,7 @@ impl World {
         Self::with_settings(io, arguments, "")
     }
 
-    /// The same with further lines in its file of settings.
+    /// A server like that of `new`, with further lines in its file of settings.
     pub(crate) fn with_settings(io: &str, arguments: &[&str], settings: &str) -> Self {
         Self::try_new(io, arguments, settings).unwrap_or_else(|fault| panic!("{fault}"))
     }
@@ -102,7 +102,7 @@ impl World {
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
-    /// One request on a connection of its own.
+    /// Sends a request on a connection of its own and gives the answer.
     pub(crate) fn ask(&self, method: &str, path: &str, lines: &str, body: &[u8]) -> Reply {
         ask(self.address(), method, path, lines, body)
     }
@@ -132,12 +132,12 @@ pub(crate) fn publisher(content_type: &str) -> String {
     format!("Authorization: Bearer {TOKEN}\r\nContent-Type: {content_type}\r\n")
 }
 
-/// One request on a connection of its own.
+/// Sends a request on a connection of its own and gives the answer.
 pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, lines: &str, body: &[u8]) -> Reply {
     ask_host("a", address, method, path, lines, body)
 }
 
-/// One request to a host.
+/// Sends a request to a host and gives the answer.
 pub(crate) fn ask_host(
     host: &str,
     address: SocketAddr,

@@ -128,7 +128,7 @@ fn templates_number_the_requests() {
 #[test]
 fn connections_are_kept_or_not() {
     for io in WAYS {
-        // Whoever comes last finds fewer requests left than its connection may carry.
+        // The connections made last find fewer requests left than they may carry.
         for (words, made) in [
             (&[][..], 4..=4),
             (&["--no-keep-alive"], 24..=24),

@@ -144,8 +144,8 @@ fn connections_are_held() {
     }
 }
 
-/// It answers 503 to those too many and closes them, or closes idle ones for them. They are made again, and
-/// however often that happens, no more are held than the server keeps.
+/// The server answers 503 to connections that are too many and closes them, or closes idle ones for them.
+/// They are made again, and however often that happens, no more are held than the server keeps.
 #[test]
 fn a_server_that_keeps_fewer_is_found_out() {
     for io in WAYS {
@@ -177,7 +177,7 @@ fn classes_are_asked_for_by_weight() {
     assert_eq!(count(&document, "in_time"), 2000);
 }
 
-/// Who says how long each step lasts has said how long all of it does.
+/// A rate that says how long each step lasts needs no duration.
 #[test]
 fn steps_and_ramps_last_as_long_as_they_say() {
     let truth = truth();

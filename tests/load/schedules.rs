@@ -70,7 +70,7 @@ fn a_stall_is_not_omitted() {
     }
 }
 
-/// The same with a connection per request, which is begun whatever the server does.
+/// A stall shows as well with a connection per request, which is begun whatever the server does.
 #[test]
 fn a_stall_with_a_connection_per_request() {
     let stall = Stall { after: Duration::from_millis(700), length: Duration::from_millis(500) };
@@ -94,7 +94,7 @@ fn overload_adds_up() {
             let document = measure(&run);
             let (offered, in_time) = (count(&document, "offered"), count(&document, "in_time"));
             let timed_out = count(&document, "timed_out");
-            // One that comes in the same turn in which it would have been given up is late. A generator that
+            // An answer that comes in the turn in which it would have been given up is late. A generator that
             // was held up for half of the patience does not send what it should have sent then.
             let (late, unsent) = (count(&document, "late"), count(&document, "unsent"));
             assert_eq!(offered, 1200, "{io} {words:?}");

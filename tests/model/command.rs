@@ -13,7 +13,7 @@ pub(crate) fn model(arguments: &[&str]) -> Finished {
     finish(Command::new(binary()).arg("model").args(arguments))
 }
 
-/// The same, as the JSON it prints.
+/// Runs `staunch model` with `--json`, and gives what it prints.
 pub(crate) fn said(arguments: &[&str]) -> Value {
     let finished = model(&[arguments, &["--json"]].concat());
     assert_eq!(finished.status.code(), Some(0), "{arguments:?}: {}", finished.stderr);

@@ -49,7 +49,7 @@ impl Served {
     }
 }
 
-/// One connection.
+/// A client with one connection.
 pub(crate) struct Caller {
     stream: TcpStream,
     received: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Who is connected, and what each client may take: simulated, over real sockets, behind a real proxy.
+//! Clients and what each of them may take: simulated, over real sockets, behind a real proxy.
 //!
 //! It must never assert a time measured by the clock: what is asserted are answers and the server's counters.
 #![forbid(unsafe_code)]

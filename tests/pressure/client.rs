@@ -23,7 +23,7 @@ pub(crate) fn served(arguments: &[&str]) -> (Tree, Server) {
     (tree, server)
 }
 
-/// One connection.
+/// A client with one connection.
 pub(crate) struct Client(TcpStream);
 
 impl Client {

@@ -25,8 +25,8 @@ fn the_last_slots_turn_everyone_away_and_work_in_flight_goes_on() {
         assert_eq!(refusal.value("Connection").as_deref(), Some("close"));
         until("the refused one is closed", || turned_away.is_closed());
 
-        // Nobody is turned away any more who holds a slot, but with the reserved ones taken it is the last
-        // answer.
+        // A client that holds a slot is not turned away any more, but with the reserved ones taken it gets
+        // its last answer.
         let mut reserved: Vec<Client> = (0..2).map(|_| Client::with(server.address(), BEGINNING)).collect();
         until("16 connections are held", || server.connections().len() >= 16);
         let first = &mut at_work[0];

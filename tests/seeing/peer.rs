@@ -27,7 +27,7 @@ pub(crate) fn start(flags: &[&str]) -> Seen {
     start_workers("1", flags)
 }
 
-/// The same with so many workers.
+/// A server like that of `start`, with so many workers.
 pub(crate) fn start_workers(workers: &str, flags: &[&str]) -> Seen {
     let tree = Tree::new().expect("a folder");
     std::fs::write(tree.root().join("ten"), b"0123456789").expect("a file");
@@ -83,7 +83,7 @@ impl Seen {
         get(self.admin, path, "")
     }
 
-    /// One sample of the metrics.
+    /// The value of a sample of the metrics.
     pub(crate) fn metric(&self, sample: &str) -> f64 {
         let answer = self.ask("/metrics");
         let found = body(&answer).lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

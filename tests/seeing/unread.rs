@@ -111,7 +111,7 @@ impl Unheard {
         }
     }
 
-    /// Who has held all connections may still be there for a moment.
+    /// Whether a request is answered. A client that held all connections may still be there for a moment.
     fn serves(&self) -> bool {
         get(self.site, "/ten", "").ends_with("0123456789")
     }
@@ -228,7 +228,7 @@ fn no_output_that_nobody_takes_ends_or_holds_the_server() {
                 server._unread = unread;
                 provoke(&mut server, fault, cause);
                 if cause == Cause::Usr2 {
-                    // It is no child of ours: that it has gone shows by its file.
+                    // The process is no child of ours: that it has gone shows by its file.
                     server.signal(Signal::TERM);
                     server.until("the file is removed", || !server.pid_file.exists());
                 } else {

@@ -15,7 +15,7 @@ use crate::{TIMEOUTS, TURNS_MAX, seeds, split_head};
 /// Longer than any conversation.
 const CAP_MS: u32 = 600_000;
 
-/// Nobody is sent away for having waited.
+/// A patience so long that no request is sent away for having waited.
 const PATIENCE_MS: u32 = 600_000;
 
 /// What a drain does in one seed.

@@ -1,5 +1,5 @@
-//! The same engine with little memory: peers that send and do not read never make it hold more than it may,
-//! those that hold most give way, and slow readers are left alone while there is room.
+//! The engine with little memory: peers that send and do not read never make it hold more than it may, those
+//! that hold most give way, and slow readers are left alone while there is room.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn slow(random: &mut Random) -> (Vec<Step>, usize) {
     (steps, count)
 }
 
-/// One world; gives the worker's counters and the most it ever held.
+/// Plays a simulated world; gives the worker's counters and the most that it ever held, in bytes.
 fn run(seed: u64, greedy_count: usize, budget_bytes: u64) -> (Arc<Stats>, u64) {
     let mut random = Random::new(seed ^ 0x3e3);
     let faults = [Faults::NONE, Faults::GENTLE][seed as usize % 2];

@@ -1,4 +1,4 @@
-//! The same engine with fewer slots and less time than is asked for: it gives way, and only so.
+//! The engine with fewer slots and less time than is asked for: it gives way, and only so.
 //!
 //! Whoever is answered is answered in full and in order; what is refused is refused whole; everyone who
 //! connects is accepted in the end; and nothing spins meanwhile.

@@ -221,7 +221,7 @@ fn run(seed: u64, keeps: bool) -> (Vec<Ended>, u64) {
 /// Updates came without a hole, and all of them to whom was there to the end.
 fn judge(transcript: &Transcript, fate: Fate, is_cut: bool, is_drained: bool) {
     let Some((numbers, is_whole)) = read(&transcript.received) else {
-        // Whoever had not asked when the worker ended was idle.
+        // A peer that had not asked when the worker ended was idle.
         return assert!(is_cut || is_drained || fate == Fate::Leaves, "no answer came");
     };
     assert!(numbers.windows(2).all(|two| two[0] + 1 == two[1]), "{numbers:?}");

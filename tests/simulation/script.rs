@@ -4,7 +4,7 @@ use staunch_netio::simulated::{PeerId, Random, Simulated, Step};
 
 use crate::fixture::body;
 
-/// One response a peer expects.
+/// A response that a peer expects.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) status: u16,

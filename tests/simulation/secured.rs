@@ -48,7 +48,7 @@ impl House {
     }
 }
 
-/// One client, and what it is to read.
+/// A client, and what it is to read.
 struct Visitor {
     peer: PeerId,
     client: ClientConnection,
@@ -57,7 +57,7 @@ struct Visitor {
     requests: Vec<u8>,
     expected: Vec<u8>,
     got: Vec<u8>,
-    /// It was told that nothing follows.
+    /// The client was told that nothing follows.
     is_told: bool,
     has_asked: bool,
     is_over: bool,

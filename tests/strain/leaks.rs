@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::server::run;
 
-/// One file for each kind of object.
+/// The kernel's folder with a file for each kind of object.
 const KINDS: &str = "/sys/kernel/debug/slab";
 /// Functions that allocate on behalf of their caller, who is the next one.
 const ALLOCATORS: [&str; 8] = [

@@ -92,7 +92,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// One peer after another until it is over. A failed one is no fault: the server may be gone.
+    /// Begins peers one after the other until `is_over`. A failed one is no fault: the server may be gone.
     pub(crate) fn keep_coming(&self, server: &Server, seed: u64) {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut turn = seed as usize;

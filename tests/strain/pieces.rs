@@ -66,7 +66,7 @@ fn takes_nothing(server: &Server) -> Result<(), String> {
     })?;
     let mut stays = begin(b"")?;
     stays.set_write_timeout(Some(Duration::from_millis(100))).map_err(|error| error.to_string())?;
-    // It fails once nothing more fits.
+    // Writing fails once nothing more fits.
     let _ = stays.write_all(&server.large_request());
     ask_until_there_is_room(server)?;
     drop(stays);

@@ -97,7 +97,7 @@ fn while_loading(
         match (loaded, &failed) {
             (Err(error), Some(_)) if error.contains("Cannot allocate memory") => {}
             (Err(error), failed) => return Err(format!("load, call {number} ({failed:?}): {error}")),
-            // It has begun to accept, and that was the call.
+            // The module has begun to accept, and that was the call.
             (Ok(()), _) => {
                 scarce.fail("0")?;
                 server.ask().map_err(|error| format!("after call {number} ({failed:?}): {error}"))?;

@@ -1,5 +1,5 @@
-//! Who speaks first, and who has the last word: the server, before it is asked and behind what is under way.
-//! And answers that come before the bodies of their requests.
+//! What the server sends first and last: before it is asked, and behind what is under way. And answers that
+//! come before the bodies of their requests.
 
 use std::fs;
 use std::path::Path;

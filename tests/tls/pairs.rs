@@ -70,7 +70,7 @@ fn two_sites(house: &House, other: &str, admin: std::net::SocketAddr) -> String 
     )
 }
 
-/// One site's certificate that has expired, is not yet valid, or cannot be used, darkens no other site, and
+/// A certificate that has expired, is not yet valid, or cannot be used, darkens no site but its own, and
 /// nothing of it is silent.
 #[test]
 fn one_bad_certificate_darkens_no_other_site() {

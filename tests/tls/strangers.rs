@@ -1,4 +1,4 @@
-//! Who speaks something else on the secured port, or speaks it badly.
+//! Peers that speak something else on the secured port, or speak TLS badly.
 
 use std::io::Write as _;
 

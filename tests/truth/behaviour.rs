@@ -11,7 +11,7 @@ const BODY_BYTES: usize = 100;
 /// A larger body is refused: bodies are made whole.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// One behaviour. `bytes` are bytes of the body.
+/// A behaviour of the truth server. `bytes` are bytes of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     /// `/ok?bytes=N`: a right answer.

@@ -157,7 +157,7 @@ mod tests {
         let before = now - millisecond;
         // The worker was idle: the service begins with the arrival.
         assert_eq!(desk.departure(now, before, before), now + 10 * millisecond);
-        // It was busy until later: it begins then.
+        // The worker was busy until later: the service begins then.
         assert_eq!(desk.departure(before, now, before), now + 10 * millisecond);
         // Nothing is served in a stall.
         assert_eq!(desk.departure(before, before, now), now + 10 * millisecond);

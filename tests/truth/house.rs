@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::plan::Plan;
 use super::stream::Stream;
 
-/// One truth server.
+/// A truth server.
 #[derive(Debug)]
 pub(crate) struct House {
     /// What was asked for.
@@ -35,7 +35,7 @@ struct Guests {
 }
 
 impl House {
-    /// Nobody is connected yet.
+    /// A truth server to which no client is connected yet.
     pub(crate) fn new(plan: Plan) -> Self {
         let desk = Desk::new(plan.workers, plan.service_time, plan.work);
         let (guests, left) = (Mutex::default(), Condvar::new());

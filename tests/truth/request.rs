@@ -32,7 +32,7 @@ pub(crate) enum Nothing {
     End,
     /// The peer ended, or the connection failed, in the middle of one.
     Incomplete,
-    /// It breaks a rule: the status it deserves and a sentence.
+    /// The request breaks a rule: the status it deserves and a sentence.
     Bad(u16, String),
 }
 

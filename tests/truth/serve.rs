@@ -1,4 +1,4 @@
-//! One connection of a truth server, request by request.
+//! A connection of a truth server, request by request.
 //!
 //! It owns the deeds: what each behaviour does to the peer, and that it is counted. It must never let a
 //! request end twice or not at all in the books (see [`Counts`]).
@@ -45,7 +45,7 @@ impl From<Ended> for Stop {
 /// How a request ends with the bytes being sent.
 #[derive(Clone, Copy)]
 enum Ending {
-    /// It does not.
+    /// The request does not end with these bytes.
     Open,
     /// With an answer of this status.
     Answer(u16),
@@ -125,7 +125,7 @@ fn respond(house: &House, stream: &Stream, request: &Request) -> Next {
     })
 }
 
-/// One request and its answer.
+/// A request and its answer.
 struct Exchange<'a> {
     house: &'a House,
     stream: &'a Stream,

@@ -15,7 +15,7 @@ fn port_of(truth: &Truth) -> std::net::SocketAddr {
     }
 }
 
-/// One worker serves one after the other, however many ask at once.
+/// A worker serves one request after the other, however many clients ask at once.
 #[test]
 fn the_service_time_is_a_lower_bound_of_the_whole() {
     for (work, workers) in [(Work::Sleep, 1), (Work::Burn, 1), (Work::Sleep, 2)] {
@@ -123,7 +123,7 @@ fn a_stall_is_no_time_of_service() {
     let truth = Truth::start(Plan { service_time, ..Plan::default() }).unwrap();
     truth.pause();
     let mut clients: Vec<Client> = (0..5).map(|_| Client::asking(&truth, "/ok")).collect();
-    // One connection is accepted and waits at the gate; long enough for all five, had they been served.
+    // A connection is accepted and waits at the gate: silence for as long as serving all five would take.
     clients[4].expect_silence();
     let resumed = Instant::now();
     truth.resume();

@@ -106,7 +106,7 @@ impl<'a> AcmeClient<'a> {
         if let Some(profile) = profile {
             wish["profile"] = profile.into();
         }
-        // Who does not know of renewal would refuse the member or leave it out.
+        // An authority that does not know of renewal would refuse the member or leave it out.
         if let (Some(replaces), Some(_)) = (replaces, &self.directory.renewal_info) {
             wish["replaces"] = replaces.into();
         }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::limits::PACKET_BYTES_MAX;
 
-/// One end of the line.
+/// An end of the line between the server and the agent.
 #[derive(Debug)]
 pub struct Line(OwnedFd);
 

@@ -98,7 +98,7 @@ pub enum ToServer {
     Say(String),
     /// The state of one name, sent whenever it has changed.
     State(Box<NameState>),
-    /// One attempt to get a certificate has ended.
+    /// An attempt to get a certificate has ended.
     Attempted {
         /// Whether it brought a certificate.
         is_success: bool,

@@ -1,4 +1,4 @@
-//! One order: from the name to the certificate (RFC 8555, section 7.4).
+//! An order: from the name to the certificate (RFC 8555, section 7.4).
 //!
 //! The steps of the order and the waits between them stand here. A certificate that does not fit its key or
 //! its name must never be given back, and no challenge may stay answered when the order is over.

@@ -157,7 +157,7 @@ pub(super) fn collect(child: &mut Child) {
 /// Takes their real-time priority from processes and all their threads.
 pub(super) fn make_ordinary(processes: &[u32]) {
     for process in processes {
-        // One that has ended has none.
+        // A process that has ended has no priority: then the command fails, and that is no loss.
         let _ = Command::new("chrt")
             .args(["--all-tasks", "--other", "--pid", "0", &process.to_string()])
             .output();

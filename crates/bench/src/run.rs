@@ -143,7 +143,7 @@ fn measure(
 
 fn begin_report(arguments: &Arguments, root: &Path) -> Report {
     let given: Vec<String> = std::env::args().skip(1).collect();
-    // Nobody knows of which commit a given program is.
+    // The commit of a given program is not known.
     let program = if arguments.staunch.is_some() { "-given" } else { "" };
     Report {
         began: machine::now_text(),

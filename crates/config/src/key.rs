@@ -1,9 +1,9 @@
-//! One key: its name, how its value is written, what it means.
+//! A key: its name, how its value is written, what it means.
 //!
 //! It owns what is said once and used for flags, environment, file, help and documentation. It must
 //! never read a value.
 
-/// One key.
+/// A key of the settings, with all that is said of it.
 #[derive(Debug)]
 pub struct Key {
     /// As it stands in a file. The flag has dashes for underscores, the variable is upper case.
@@ -29,7 +29,7 @@ pub struct Key {
 pub enum Form {
     /// A flag with a value, a variable, a file.
     Value,
-    /// The same, and the flag may be given several times.
+    /// A flag with a value that may be given several times, a variable, a file.
     Values,
     /// A flag without value, a variable, a file.
     Switch,

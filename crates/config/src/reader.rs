@@ -1,4 +1,4 @@
-//! One table of a file with the layers above it: who says something about a key, and what is wrong with it.
+//! A table of a file with the layers above it: which of them says something about a key, and what is wrong.
 //!
 //! It owns the precedence: flag, environment, file, default. It must never know what a key means.
 
@@ -10,10 +10,10 @@ use crate::syntax::Syntax;
 /// Likeness from which on a name is meant as a known one: a letter or two of difference.
 const LIKENESS_MIN: f64 = 0.7;
 
-/// Who said a value.
+/// The layer that a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Nobody.
+    /// The default: no layer says anything.
     Default,
     /// The file, at this place in bytes.
     File(usize),
@@ -30,7 +30,7 @@ pub struct GivenKey {
     pub key: &'static Key,
     /// The value as it would be written.
     pub value: Node,
-    /// Who said it.
+    /// The layer that it comes from.
     pub origin: Origin,
 }
 
@@ -39,7 +39,7 @@ pub struct GivenKey {
 pub struct Fault {
     /// The key, or nothing.
     pub key: String,
-    /// Who said it.
+    /// The layer that the fault is in.
     pub origin: Origin,
     /// Where in the file, in bytes.
     pub place: Option<usize>,

@@ -42,7 +42,7 @@ impl Faults {
         Self { lines, only_flags }
     }
 
-    /// One sentence each, with its place in front.
+    /// The faults, each in a sentence with its place in front.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }

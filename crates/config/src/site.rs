@@ -1,8 +1,8 @@
-//! One site, as the settings say it.
+//! The site of a server, as the settings say it.
 
 use crate::groups::{Certificates, ClientAuth, Content, Live, PathRule};
 
-/// One site.
+/// The settings of a site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     /// Hosts it answers for, without port, in lower case; `*.` stands for every host below.

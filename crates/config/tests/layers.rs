@@ -1,4 +1,4 @@
-//! Who says something last: any subset of keys, said by any layers, gives the values of the highest.
+//! Precedence of layers: any subset of keys, said by any layers, gives the values of the highest.
 
 use proptest::prelude::*;
 use staunch_config::key::{Form, Key};

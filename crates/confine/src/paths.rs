@@ -48,7 +48,7 @@ impl Paths {
     pub fn read_site(&mut self, root: &Path) {
         let beside = beside(root).filter(|folder| !is_wide(folder));
         let Ok(resolved) = root.canonicalize() else {
-            // It may be made later.
+            // The root folder may be made later.
             self.read.extend(beside);
             return;
         };

@@ -1,4 +1,4 @@
-//! One check: what a setting is, what is right, where that is written, and how a host is judged by it.
+//! A check: what a setting is, what is right, where that is written, and how a host is judged by it.
 //!
 //! It owns the shape of a check. It must never hold one: those stand in `checks`, one file a part of the
 //! host.

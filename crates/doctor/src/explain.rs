@@ -1,4 +1,4 @@
-//! One setting at length.
+//! A setting explained at length.
 //!
 //! It owns the search for a name. It must never guess when several are meant: it shows all of them.
 

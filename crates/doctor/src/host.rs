@@ -41,7 +41,7 @@ impl Host {
         Self { root: root.to_path_buf(), ring, listeners: None }
     }
 
-    /// The same, where everyone who listens for TCP was asked for: address, and how many may wait there.
+    /// This host with the sockets that listen for TCP: address, and how many connections may wait there.
     pub fn with_listeners(self, listeners: Option<Vec<(SocketAddr, u32)>>) -> Self {
         Self { listeners, ..self }
     }
@@ -51,7 +51,7 @@ impl Host {
         &self.root
     }
 
-    /// Who listens; `None` where nobody was asked.
+    /// The sockets that listen for TCP; `None` where the kernel was not asked.
     pub(crate) fn listeners(&self) -> Option<&[(SocketAddr, u32)]> {
         self.listeners.as_deref()
     }

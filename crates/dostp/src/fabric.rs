@@ -127,7 +127,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// One more, if there may be.
+    /// Counts one more in this second and returns true, if there is room for one.
     fn takes(&mut self, now_ms: u64, count_max: u32) -> bool {
         let is_left = self.is_left(now_ms, count_max);
         self.add(usize::from(is_left));
@@ -146,7 +146,7 @@ impl Rate {
     }
 }
 
-/// See the module's text.
+/// A node's part in the fabric: its sites, what it knows of other nodes, and what it is to send.
 #[derive(Debug)]
 pub struct Fabric<H> {
     address: u16,

@@ -141,7 +141,7 @@ impl Fault {
 pub struct Drops([u64; Fault::ALL.len()]);
 
 impl Drops {
-    /// One more.
+    /// Counts a frame that was dropped for this fault.
     #[inline]
     pub fn count(&mut self, fault: Fault) {
         self.0[fault as usize] += 1;

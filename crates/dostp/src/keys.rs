@@ -23,9 +23,9 @@ use crate::limits::{HEADER_BYTES, KEYS_MAX};
 /// How frames are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody can change or replay a frame; everybody can read it. SipHash-2-4.
+    /// Frames cannot be changed or replayed, but anybody can read them: SipHash-2-4.
     Mac,
-    /// Nobody else can read it either. ChaCha20-Poly1305.
+    /// Frames cannot be read by anybody else either: ChaCha20-Poly1305.
     Aead,
 }
 

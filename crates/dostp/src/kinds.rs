@@ -9,7 +9,7 @@ pub mod publish;
 pub mod realtime;
 pub mod transact;
 
-/// Who sends: address and port.
+/// A sender: its address and its port.
 pub type Sender = (u16, u16);
 
 /// The first byte of a payload of a kind.

@@ -29,7 +29,7 @@ use crate::window::FlowIds;
 /// What a node is told once.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who it is.
+    /// The node's own addresses, boot number and MTU.
     pub own: Own,
     /// The number of its cluster.
     pub cluster: u8,
@@ -89,7 +89,7 @@ pub enum Sending<'a> {
         /// What is to be sent.
         frames: Frames<'a>,
     },
-    /// It waits until its address is found; see [`Node::poll_parked`].
+    /// The message waits until its node's link address is found; see [`Node::poll_parked`].
     Parked,
 }
 

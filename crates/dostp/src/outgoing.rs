@@ -38,7 +38,7 @@ pub struct Frames<'a> {
     done: bool,
 }
 
-/// One frame: what is to be sent one after the other.
+/// A frame, in parts that are to be sent one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameOut<'a> {
     /// What it says.

@@ -57,15 +57,15 @@ pub enum Route {
 /// What became of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerEvent {
-    /// It is known now.
+    /// The peer is known now.
     Appeared(u16),
-    /// It has another boot number: what was under way from it is void.
+    /// The peer has another boot number: what was under way from it is void.
     Restarted(u16),
-    /// It has another link address.
+    /// The peer has another link address.
     Moved(u16),
-    /// It does not answer, or was not heard for long.
+    /// The peer does not answer, or was not heard for long.
     Gone(u16),
-    /// Nobody answered at an address that was asked for.
+    /// The address was asked for, and no peer answered there.
     Unreachable(u16),
     /// Large frames do not reach it, although both ends could take them.
     SmallPath(u16),
@@ -98,7 +98,7 @@ struct Asking {
     first_ms: u64,
     /// A message waits for it.
     wanted: bool,
-    /// It failed; until then it is not asked again.
+    /// The question failed; until then it is not asked again.
     failed_until_ms: Option<u64>,
 }
 
@@ -324,7 +324,7 @@ impl Peers {
         self.inquire_by(challenge, address, to, wanted, first_ms)
     }
 
-    /// The same with this challenge.
+    /// Begins to ask with this challenge; the first PROBE goes at `first_ms`.
     fn inquire_by(&mut self, challenge: u64, address: u16, to: Link, wanted: bool, first_ms: u64) -> bool {
         if self.asking.len() >= RESOLVING_MAX && !self.asking.contains_key(&address) {
             return false;

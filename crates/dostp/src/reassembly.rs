@@ -72,7 +72,7 @@ struct Message {
     bytes: Vec<u8>,
 }
 
-/// One source's messages, oldest first.
+/// Messages of a source, oldest first.
 #[derive(Debug, Default)]
 struct Source {
     messages: VecDeque<Message>,
@@ -101,7 +101,7 @@ pub struct Reassembly {
 /// What became of a fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It waits for the next.
+    /// The fragment waits for the next.
     Stored,
     /// The message is complete.
     Message(Vec<u8>),

@@ -205,7 +205,7 @@ mod tests {
         assert!(ids.note(65_531) && !ids.note(65_530) && !ids.note(65_531));
         assert!(ids.note(2) && !ids.note(65_530) && ids.note(65_535) && !ids.note(65_535));
         assert!(ids.note(0) && ids.has(0) && !ids.has(1));
-        // One that lies far behind is a new beginning.
+        // An id that lies far behind is a new beginning.
         assert!(ids.note(60_000) && !ids.note(60_000) && ids.note(60_001));
     }
 

@@ -158,7 +158,7 @@ fn changed_golden_frames_mean_the_same_to_the_module() {
 /// A header whose check is right whatever it says, and something behind it.
 fn checked(mut bytes: Vec<u8>, cluster: u8) -> Vec<u8> {
     if bytes.len() >= 16 {
-        // One of the 256 checks is right: then the version is, or is not, and so on.
+        // Of the 256 checks one is right: with it the decoder goes on to judge the version, and so on.
         let is_right = |bytes: &[u8]| Frame::decode(bytes, cluster) != Err(staunch_dostp::Fault::Check);
         bytes[15] = (0..=255).find(|&check| is_right(&[&bytes[..15], &[check]].concat())).unwrap_or(0);
     }

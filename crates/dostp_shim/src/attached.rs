@@ -41,11 +41,11 @@ static WATCHES: AtomicUsize = AtomicUsize::new(0);
 /// Whom a socket is connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Nobody.
+    /// The socket is not connected.
     Nobody,
     /// A node; the kernel's UDP socket is connected to it as well.
     Node(SocketAddrV4),
-    /// Somebody outside of the network, as the kernel's UDP socket knows.
+    /// An address outside of the network; the kernel's UDP socket knows which.
     Elsewhere,
 }
 

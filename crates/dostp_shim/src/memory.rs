@@ -49,7 +49,7 @@ pub(crate) struct SenderName {
 }
 
 impl SenderName {
-    /// Nobody's.
+    /// Room that holds no sender's name yet.
     pub(crate) fn none() -> Self {
         let address = to_c(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
         Self { address, length: ADDRESS_BYTES }

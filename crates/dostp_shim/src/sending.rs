@@ -164,7 +164,7 @@ fn by_dostp(
         match socket.send_to(payload, to) {
             Ok(sent) => return Some(Ok(sent)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                // It is for all, and UDP refuses it as well unless the program has asked for that.
+                // This goes to all nodes. UDP refuses it as well unless the program has asked for that.
                 if memory::option(fd, libc::SO_BROADCAST, 0) == 0 {
                     return None;
                 }

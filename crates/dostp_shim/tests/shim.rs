@@ -59,7 +59,7 @@ impl Pair {
 
     /// A program in a node's namespace, with the library before it if it is to speak DOSTP.
     fn command(&self, node: u32, program: &Path, words: &[&str], speaks: bool) -> Command {
-        // It does not see what this host keeps there, such as the choice of a backend.
+        // The program does not see what this host keeps there, such as the choice of a backend.
         const PRIVATE: &str = "mount -t tmpfs staunch /var/lib && exec \"$@\"";
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace(node), "sh", "-c", PRIVATE, "sh", "env"]);

@@ -1,5 +1,5 @@
-//! Who is connected in each slot of a worker, and what each client may take: connections at a time, and
-//! requests a second.
+//! The client in each slot of a worker, and what each client may take: connections at a time, and requests
+//! a second.
 //!
 //! It owns a seat for each slot, and a share in the one table of the process. A worker to which clients mean
 //! nothing has none of this. It must never wait, and never refuse anybody because the table is full.
@@ -32,17 +32,17 @@ pub(crate) const TOO_SOON_BODY: &[u8] = b"429 Too Many Requests: more often than
 /// What becomes of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It is served.
+    /// The connection is served.
     Welcome,
     /// A proxy will tell first who it is.
     Unintroduced,
     /// Its client has as many as it may.
     TooMany,
-    /// It should come from a proxy, and does not.
+    /// The connection should come from a proxy, and does not.
     Stranger,
 }
 
-/// Who is connected in a slot.
+/// The client that is connected in a slot.
 #[derive(Debug, Default)]
 struct Seat {
     /// The client's address, as far as the connection itself tells.
@@ -71,7 +71,7 @@ impl Clients {
         self.policy = policy;
     }
 
-    /// Somebody connected from there.
+    /// A client connected from `peer`.
     pub(crate) fn arrive(
         &mut self,
         slot: u32,

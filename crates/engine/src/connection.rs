@@ -1,4 +1,4 @@
-//! One connection: bytes in, answers out, and where it stands in its life.
+//! A connection: bytes in, answers out, and where it stands in its life.
 //!
 //! It owns the session and the answers not yet handed over. HTTP/1.1 is spoken here, HTTP/2 in `http2`. It
 //! must never call the network: the worker does, after it has asked what is to be sent. Order: `receive` (or
@@ -35,7 +35,7 @@ use crate::spare::Spare;
 /// Where a connection stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nobody is connected in this slot.
+    /// The slot is free: no peer is connected.
     Free,
     /// A proxy has to tell first who is connected.
     Introducing,
@@ -79,14 +79,14 @@ pub(crate) struct Connection {
     pub(crate) just_begun: bool,
     /// Since when it is listened to, as the pace counts, if nothing was heard of the peer yet; else 0.
     pub(crate) unheard_since: u8,
-    /// It was accepted, and waits to be listened to.
+    /// The connection was accepted, and waits to be listened to.
     pub(crate) in_line: bool,
-    /// It waited in line for longer than the patience, and was not heard yet.
+    /// The connection waited in line for longer than the patience, and was not heard yet.
     pub(crate) late: bool,
     pub(crate) paused: bool,
     /// Enough answers stood to be sent, or were being sent: the session was not asked to its end.
     pub(crate) behind: bool,
-    /// It is being closed before its time: its memory is about to come back.
+    /// The connection is being closed before its time: its memory is about to come back.
     pub(crate) leaving: bool,
 }
 
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Somebody connected, to be `turned_away` or not.
+    /// A peer connected, to be `turned_away` or not.
     pub(crate) fn open(&mut self, now_ms: u64, turned_away: bool) {
         let generation = self.generation.wrapping_add(1);
         let (session, phase) = (Session::new(now_ms), Phase::Open);
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// It is listened to from now on, after a wait that may have been too long.
+    /// The connection is listened to from now on, after a wait that may have been too long.
     pub(crate) fn leave_line(&mut self, now_ms: u64, late: bool) {
         (self.in_line, self.late) = (false, late);
         if matches!(self.phase, Phase::Open | Phase::Introducing) {
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Nobody is connected any more.
+    /// Frees the slot: its peer is connected no more.
     pub(crate) fn retire(&mut self, spare: &mut Spare, memory: &mut WorkerMemory) {
         if let Some(http2) = self.under_way.http2_mut() {
             http2.release(memory);
@@ -294,7 +294,7 @@ impl Connection {
         turn.context.stats.requests.add(1);
     }
 
-    /// Whoever has not taken the answers before gets the next ones in small pieces.
+    /// Bytes of answers that may stand to be sent: few while the peer has not taken the answers before.
     #[inline]
     fn written_bytes_max<H>(&self, turn: &Turn<'_, H>) -> usize {
         if self.behind { turn.written_bytes_max.min(BEHIND_BYTES_MAX) } else { turn.written_bytes_max }

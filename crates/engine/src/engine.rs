@@ -58,8 +58,8 @@ impl<M: Send + 'static> Engine<M> {
         Self::bind_or_take_over(settings, Vec::new())
     }
 
-    /// The same, but addresses at which something inherited listens are not bound anew. What was inherited
-    /// for another address is closed.
+    /// Like [`Engine::bind`], but addresses at which an inherited socket listens are not bound anew. What was
+    /// inherited for another address is closed.
     ///
     /// # Errors
     /// Those of [`Engine::bind`].

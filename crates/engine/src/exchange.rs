@@ -1,4 +1,4 @@
-//! One request and its answer, where they are not over at once.
+//! A request and its answer, where they are not over at once.
 //!
 //! It owns the request's own head and where the exchange stands in its life. It must never be made for a
 //! request that is answered at once: on the prepared path an exchange is nothing but the session's phase.
@@ -86,9 +86,9 @@ pub struct Finished<'a> {
     pub body_bytes: u64,
     /// When it ended, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Who asked, if peers are told apart; the nearest proxy, where the request was given back.
+    /// The client's address, if peers are told apart; the nearest proxy's, where the request was given back.
     pub peer: Option<IpAddr>,
-    /// Who the client is, if it showed a certificate.
+    /// The identity of the client, if it showed a certificate.
     pub identity: Option<&'a ClientIdentity>,
     /// Why it ended.
     pub why: Ended,

@@ -29,7 +29,7 @@ pub enum Body<'a> {
 /// How a peer leaves that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
-    /// It sends no more; the answer is sent all the same.
+    /// The peer sends no more; the answer is sent all the same.
     SendsNoMore,
     /// Its connection is gone, and with it the answer.
     Gone,
@@ -105,8 +105,8 @@ pub struct Refused<'a> {
     pub unix_ms: u64,
     /// What was asked, if it ever became a request.
     pub request: Option<&'a Request<'a>>,
-    /// Who asked, if peers are told apart.
+    /// The client's address, if peers are told apart.
     pub peer: Option<IpAddr>,
-    /// Who the client is, if it showed a certificate.
+    /// The identity of the client, if it showed a certificate.
     pub identity: Option<&'a ClientIdentity>,
 }

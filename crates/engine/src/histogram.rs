@@ -23,7 +23,7 @@ const fn bounds() -> [u64; 19] {
     bounds
 }
 
-/// See the module's text.
+/// Counts of durations by bucket, and their sum in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [Counter; BUCKETS_COUNT],

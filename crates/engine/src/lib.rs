@@ -1,4 +1,4 @@
-//! One worker a processor: the loop between network operations and protocol sessions.
+//! The workers, one per processor: each is a loop between network operations and protocol sessions.
 //!
 //! It owns connections, deadlines and mailboxes. It must never know a URL, parse a byte, ask for a lock on a
 //! request's path, or share anything mutable between workers but mailboxes and counters.

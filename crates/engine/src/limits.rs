@@ -18,8 +18,8 @@ pub(crate) const OUTGOING_BYTES_MAX: u64 = 256 * 1024;
 /// Of them, what was written for the connection alone: many pipelined answers in one send, and little enough
 /// that a client that never reads costs little.
 pub(crate) const WRITTEN_BYTES_MAX: usize = 16 * 1024;
-/// The same for a connection whose requests are ahead of what it reads, and for all of them when memory is
-/// tight: as much as two segments carry.
+/// [`WRITTEN_BYTES_MAX`] of a connection whose requests are ahead of what it reads, and of all connections
+/// when memory is tight: as much as two segments carry.
 pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
 /// So much of a body that goes on may stand to be sent before its handler is told to stop: what a connection
 /// carries in flight to a peer that is near, while the next pieces are made.
@@ -102,8 +102,8 @@ pub(crate) const BACKLOG_CONNECTIONS_MAX: i32 = 4096;
 pub(crate) const DESCRIPTORS_RESERVED: u64 = 512;
 /// But never more than one part in so many of what there are: connections need some too.
 pub(crate) const DESCRIPTORS_RESERVED_PART: u64 = 2;
-/// One part in so many of the descriptors may be rings, each for as many connections as there are
-/// descriptors.
+/// The part of the descriptors that may be rings, as a divisor. Each ring serves as many connections as there
+/// are descriptors.
 pub(crate) const RINGS_PART: u64 = 8;
 /// What the kernel spends on one idle TCP connection, in bytes: about 4 KiB on Linux 6.x.
 pub(crate) const SOCKET_MEMORY_BYTES: u64 = 4096;
@@ -125,7 +125,7 @@ pub(crate) const CLIENT_ATTEMPTS_MAX: u32 = 64;
 /// a connection that is near while the next piece is made, and all that a slow reader holds of a large
 /// answer.
 pub(crate) const PIECE_BYTES_MAX: usize = 64 * 1024;
-/// The same while memory is tight: one record.
+/// [`PIECE_BYTES_MAX`] while memory is tight: one record.
 pub(crate) const PIECE_TIGHT_BYTES_MAX: usize = 16 * 1024;
 /// Slices sealed in one step: the heads and bodies of a page's pipelined requests.
 pub(crate) const DRAWN_SLICES_MAX: usize = 16;

@@ -48,7 +48,7 @@ impl LineCounts {
     }
 }
 
-/// See the module's text.
+/// Lines that wait to be written, and the thread that writes them.
 pub struct LineQueue {
     inner: Arc<Inner>,
 }
@@ -226,7 +226,7 @@ fn write(file: &mut File, text: &str, torn: &mut bool) -> io::Result<()> {
                 rest = &rest[length..];
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Whoever shares the file may have made it one that does not wait: this thread can.
+            // Another process that shares the file may have made it one that does not wait: this thread can.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => descriptors::await_room(&mut *file)?,
             Err(error) => return Err(error),
         }

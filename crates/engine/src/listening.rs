@@ -40,7 +40,7 @@ impl Listening {
         }
     }
 
-    /// One more listener.
+    /// Adds a listener with its name.
     pub(crate) fn add(&mut self, name: ListenerName, listener: u16) {
         self.resting.add(listener);
         self.name(name, listener);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::exchange::address::Address;
 use crate::order::Order;
 
-/// One worker's mailbox.
+/// The letters and orders that wait for a worker, and how it is woken for them.
 pub struct Mailbox<M> {
     bag: Mutex<Bag<M>>,
     wake: Box<dyn Fn() + Send + Sync>,

@@ -39,7 +39,7 @@ impl ListenerName {
     pub(crate) const HANDOVER: Self = Self { number: u32::MAX, is_secured: false };
 }
 
-/// One order to one worker.
+/// An order to a worker.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Accept no more, bring to its end what is under way, and stop.

@@ -79,11 +79,11 @@ impl Secured {
             Some(Wall::Asleep(_, name)) => *name,
             Some(Wall::None | Wall::Awaited { .. }) | None => 0,
         };
-        // Who speaks HTTP/1.0 may name no host.
+        // A client of HTTP/1.0 may name no host.
         name != 0 && !host.is_empty() && name != mark(&self.marks, host)
     }
 
-    /// Who the client of a connection is, if it showed a certificate.
+    /// The identity of a connection's client, if it showed a certificate.
     pub(crate) fn identity(&self, slot: Slot) -> Option<&ClientIdentity> {
         self.visitors.get(slot)
     }

@@ -132,13 +132,13 @@ pub enum TlsHandshake {
 pub enum TlsRefusal {
     /// Plain HTTP came.
     PlainHttp,
-    /// It was asked for a name that no certificate is for.
+    /// The handshake asked for a name that no certificate is for.
     UnknownName,
     /// The client broke a rule, or nothing is spoken that both know.
     Refused,
     /// The client ended it by an alert, or left.
     Left,
-    /// It took too long.
+    /// The handshake took too long.
     TimedOut,
     /// Too many others were at work.
     Crowded,

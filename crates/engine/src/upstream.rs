@@ -63,7 +63,7 @@ impl Upstreams {
         self.table.borrow_mut().row(upstream)?.exchange
     }
 
-    /// It serves another exchange from now on, or none: then it stays open for the next one.
+    /// Ties an upstream to another exchange, or to none: then it stays open for the next exchange.
     pub fn serve(&self, upstream: Upstream, exchange: Option<Address>) {
         self.table.borrow_mut().serve(upstream, exchange);
         self.are_asked.set(true);
@@ -157,7 +157,7 @@ impl Upstreams {
         (0..count as u32).for_each(|index| self.lose(index, loss));
     }
 
-    /// One of them is lost.
+    /// Marks the upstream in a row as lost.
     pub(crate) fn lose(&self, index: u32, loss: UpstreamLoss) {
         let is_asked = self.table.borrow_mut().lose(index, loss);
         self.are_asked.set(self.are_asked.get() || is_asked);

@@ -1,4 +1,4 @@
-//! One worker: a network backend, the connections in it, their deadlines, and what they are lent.
+//! A worker: a network backend, the connections in it, their deadlines, and what they are lent.
 //!
 //! It owns all of that for one thread. Its parts: `turn` is the loop, `sending` hands answers over,
 //! `securing` and `sealing` stand between where TLS is spoken, `giving_way` and `holding` act under pressure,
@@ -38,7 +38,7 @@ mod sending;
 mod turn;
 mod upstreams;
 
-/// One worker. Lives on one thread.
+/// A worker: it lives on one thread.
 pub struct Worker<I, H: Handler> {
     io: I,
     handler: H,

@@ -124,7 +124,7 @@ fn prepare<'a>(setup: &'a Setup, rows: &[Row]) -> Result<Bench<'a>, String> {
     let limits = Limits::here();
     rows.iter().try_for_each(|row| limits.check(row))?;
     set_child_subreaper(Some(getpid())).map_err(|error| format!("cannot inherit orphans: {error}"))?;
-    // Whoever looks on must not take time from the server; from the client only if there is no third place.
+    // This process must not take time from the server; from the client only if no other processor is free.
     let is_free = |cpu: &usize| !server_cpus.contains(cpu) && !client_cpus.contains(cpu);
     let free: Vec<usize> = available.into_iter().filter(is_free).collect();
     let own = if free.is_empty() { client_cpus.clone() } else { free };

@@ -40,7 +40,7 @@ impl Capacity {
         self.connected.saturating_add(self.accepted)
     }
 
-    /// The same with at most so many slots; those to connect with are kept first.
+    /// This capacity cut to at most so many slots; those to connect with are kept first.
     pub(crate) fn at_most(self, slots: u32) -> Self {
         let connected = self.connected.min(slots);
         Self { connected, accepted: self.accepted.min(slots - connected) }

@@ -144,7 +144,7 @@ pub enum Readiness {
     Flag(Arc<AtomicBool>),
 }
 
-/// One end that sends and receives datagrams. Owned by one thread.
+/// A socket that sends and receives datagrams, owned by one thread.
 pub trait Datagrams {
     /// What tells between whom a datagram goes: addresses for UDP, a hardware address for a link.
     type Path: Copy + Debug + PartialEq;

@@ -73,7 +73,7 @@ pub(crate) enum FileStep {
     Cold,
     /// Everything was taken.
     Done,
-    /// It cannot go on: ESTALE if the file has changed, else the `errno` of the call that failed.
+    /// The sending cannot go on: ESTALE if the file has changed, else the `errno` of the call that failed.
     Failed(i32),
 }
 

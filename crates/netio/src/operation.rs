@@ -123,7 +123,7 @@ pub trait Io {
         clock::now_ms()
     }
 
-    /// The same clock in nanoseconds, for what measures.
+    /// The clock of `now_ms` in nanoseconds, for measurements.
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }

@@ -53,7 +53,7 @@ pub struct FilePart {
     pub stamp: FileStamp,
 }
 
-/// One part of an [`Outgoing`], in sending order.
+/// A part of an [`Outgoing`], in sending order.
 #[derive(Debug)]
 pub enum Part {
     /// The next so many bytes of the container's own bytes.

@@ -97,7 +97,7 @@ impl Simulated {
         }
     }
 
-    /// One more step at the end of a peer's script.
+    /// Adds a step to the end of a peer's script.
     pub fn add(&mut self, peer: PeerId, step: Step) {
         self.peers[peer].add(step);
     }

@@ -4,7 +4,7 @@
 
 use crate::socket::UNSENT_BYTES_MAX;
 
-/// One setting of one connection.
+/// A setting of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tuning {
     /// Bytes the kernel keeps of what was sent and not acknowledged, before it takes more (SO_SNDBUF of

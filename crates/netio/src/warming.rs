@@ -55,7 +55,7 @@ pub(crate) struct Done {
     pub(crate) read: Option<Result<Vec<u8>, i32>>,
 }
 
-/// One backend's list of requests done.
+/// Requests of a backend that the warming thread has done.
 #[derive(Debug)]
 pub(crate) struct Warmed {
     done: Mutex<Vec<Done>>,

@@ -9,7 +9,7 @@ use staunch_netio::simulated::{Faults, Simulated};
 use staunch_netio::uring::{UdpRing, probe};
 use staunch_netio::{Completion, Waker};
 
-/// One datagram as it came.
+/// A datagram as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     path: UdpPath,
@@ -23,7 +23,7 @@ fn bound(address: IpAddr) -> Option<(Udp, SocketAddr)> {
     Some((Udp::new(socket.into()).unwrap(), address))
 }
 
-/// The same with a ring to receive by; `None` where there is no address or no io_uring.
+/// A bound socket with a ring to receive by; `None` where there is no address or no io_uring.
 fn bound_ring(address: IpAddr) -> Option<(UdpRing, SocketAddr)> {
     let features = probe().inspect_err(|refusal| eprintln!("not tested: {refusal}")).ok()?;
     let socket = UdpSocket::bind((address, 0)).ok()?;
@@ -145,7 +145,7 @@ fn one_that_is_refused_holds_back_no_other() {
     assert_eq!(sent, BatchSent { done: 3, refused: 1, errno: 90 });
     let seen = receive(&mut other, 2);
     assert_eq!((&seen[0].bytes[..], &seen[1].bytes[..]), (&b"first"[..], &b"last"[..]));
-    // Nobody there: the kernel tells it later, for neither a send nor a receive to fail.
+    // The receiver is gone: the kernel tells it later, for neither a send nor a receive to fail.
     drop(other);
     for _ in 0..3 {
         let sent = one.send_batch(&[to(path, b"to nobody")]).unwrap();

@@ -16,7 +16,7 @@ pub enum Framing {
     Plain,
 }
 
-/// One event before it is a frame.
+/// An event of the stream before it is written as a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventFrame<'a> {
     /// What a browser sends back as `Last-Event-ID`.

@@ -30,7 +30,7 @@ fn read_all_ways(bytes: &[u8], asked_by_head: &[bool]) -> Reading {
     whole
 }
 
-/// One answer to GET: status, body, keep.
+/// Reads an answer to GET in all ways: its status, its body, and whether the connection is kept.
 fn answer(bytes: &[u8]) -> Result<(u16, String, bool), AnswerFault> {
     let reading = read_all_ways(bytes, &[false]);
     match (&reading.answers[..], reading.fault) {
@@ -120,7 +120,7 @@ fn answers_to_head_have_no_body() {
     }
 }
 
-/// The same head means another thing to HEAD, and a longer one is another.
+/// A remembered head is not used for a longer head, nor for an answer to HEAD if it came as one to GET.
 #[test]
 fn a_memory_of_heads_tells_them_apart() {
     let mut memory = HeadMemory::new();

@@ -21,7 +21,7 @@ pub struct Run {
 pub(crate) fn overloaded(host: &Host, steady: &Prediction, run: &Run) -> Prediction {
     let (arrivals, served, sending_s) = (steady.admitted_per_s, steady.mu2r_per_s, run.sending_s);
     let growth = arrivals - served;
-    // Somebody admitted finds at most K-1 others; then the queue is full, and as many are admitted as leave.
+    // An admitted request finds at most K-1 others; then the queue is full: as many are admitted as leave.
     let others_most = f64::from(host.places - 1);
     let filling_s = sending_s.min(others_most / growth);
     let full_s = sending_s - filling_s;

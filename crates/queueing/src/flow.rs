@@ -1,4 +1,4 @@
-//! Who comes how far: what the gate lets in, what reception takes, what is left to the application.
+//! How far requests come: what the gate lets in, what reception takes, what is left to the application.
 //!
 //! It must never look at queues.
 

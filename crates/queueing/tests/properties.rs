@@ -119,7 +119,7 @@ proptest! {
         let goodput =
             |host: &Host, load: &OfferedLoad| host.predict(load).expect("a possible host").goodput_per_s;
         let slack = 1e-9 * load.requests_per_s;
-        // Who has more time to try again takes places from others, and is late more often.
+        // Clients with more time to try again take places from others, and are late more often.
         let host = Host { retry_s: 0.0, ..host };
         let before = goodput(&host, &load);
         let patient = Host { patience_s: host.patience_s * more, ..host.clone() };
@@ -133,8 +133,8 @@ proptest! {
 
     #[test]
     fn units_are_of_no_account(host in host(), load in load(), unit in positive(-3, 3)) {
-        // The same host with another second: rates grow as times shrink. Powers of ten round, so nearly the
-        // same.
+        // The scaled host is this host in another unit of time: rates grow as times shrink. Powers of ten
+        // round, so the results are nearly equal.
         let scaled = Host {
             reception: Reception {
                 packet_s: host.reception.packet_s / unit,

@@ -206,7 +206,7 @@ fn gate_as_thinning() {
 
 #[test]
 fn rule_of_ones_own() {
-    // Who lets in only while the queue is short keeps the server busy and the answers fast.
+    // A gate that lets in only while the queue is short keeps the server busy and the answers fast.
     let host = Host { patience_s: 1.0, ..host(Service::Deterministic, 4096) };
     let overload = Scenario { seed: 11, ..scenario(host, OfferedLoad::requests(10_000.0)) };
     let gated = run_with(&overload, |arrival| arrival.waiting < 25).expect("a possible scenario");

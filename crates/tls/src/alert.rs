@@ -71,11 +71,11 @@ pub enum Fault {
 /// What is wrong with a client's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateFault {
-    /// It has to show one, and has none.
+    /// The client has to show a certificate, and has none.
     Missing,
-    /// It has ended, or has not begun.
+    /// The certificate has ended, or has not begun.
     Expired,
-    /// It was revoked.
+    /// The certificate was revoked.
     Revoked,
     /// No authority named here vouches for it.
     UnknownIssuer,

@@ -1,4 +1,4 @@
-//! One direction of a connection: the key, the counter, and one record at a time.
+//! A direction of a connection: the key, the counter, and one record at a time.
 //!
 //! It owns nonces and what is authenticated beside the content. It must never use a nonce twice: every record
 //! takes the next number, and a key ends before its numbers do.

@@ -52,7 +52,7 @@ pub struct Handshake {
 pub enum HandshakeProgress {
     /// More bytes of the peer are needed.
     Pending,
-    /// It is over: [`Handshake::finish`] gives the open connection.
+    /// The handshake is over: [`Handshake::finish`] gives the open connection.
     Done,
 }
 
@@ -72,7 +72,7 @@ pub struct Agreed {
     pub group_number: Option<u16>,
     /// Whether a ticket took the place of certificate and signature.
     pub is_resumed: bool,
-    /// Who the client is, if it was asked and has a certificate: shown now, or when its ticket was made.
+    /// The client's identity, if it was asked and has a certificate: shown now, or when its ticket was made.
     pub client: Option<Arc<ClientIdentity>>,
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn check_head(bytes: &[u8]) -> Result<(), Fault> {
     record(bytes).map(|_| ())
 }
 
-/// One record of the handshake: its content, as far as it came, and what follows it.
+/// A record of the handshake: its content, as far as it came, and what follows it.
 struct Record<'a> {
     content: &'a [u8],
     rest: &'a [u8],

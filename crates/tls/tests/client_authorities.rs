@@ -115,7 +115,7 @@ fn a_list_that_is_damaged_anywhere_is_no_reason_to_panic() {
     for reasons in [&[0x83, 0][..], &[0x83, 1, 0], &[0x83, 1, 7], &[0x83, 2, 8, 0], &[0xa3, 0]] {
         assert!(read(&with_distribution_point(&list, reasons)).is_err(), "{reasons:?}");
     }
-    // The same with a content that is allowed, so that the ones above are refused for their bits.
+    // Bits that are allowed are read, so the lists above are refused for their bits and nothing else.
     assert_eq!(read(&with_distribution_point(&list, &[])), Ok(()));
 }
 

@@ -162,7 +162,7 @@ fn lists_revoke_and_have_to_be_fresh_and_whole() {
         ask(&house, Some(policy(read(&root, Some(&forged)), true)));
         let forged = Err((Fault::Certificate(F::UnknownStatus), A::HandshakeFailure));
         assert_eq!(refusal(&good, version), forged);
-        // It grows stale while it is in use.
+        // The list grows stale while it is in use.
         ask(&house, Some(policy(read(&root, Some(&list)), true)));
         house.context.tell_time(now() + DAY + 60);
         assert_eq!(refusal(&good, version), unknown);
@@ -293,7 +293,7 @@ fn each_name_has_its_policy() {
     ] {
         assert_eq!(shake(&house, &nobody, name).is_ok(), is_let_in, "{name}");
     }
-    // Who asks for no name is for the default.
+    // A client that asks for no name meets the policy of the default.
     assert!(shake(&house, &nobody, "127.0.0.1").is_ok());
     ask(&house, required());
     assert!(shake(&house, &nobody, "127.0.0.1").is_err());

@@ -70,7 +70,7 @@ fn a_ticket_is_good_for_its_policy_alone() {
     for version in VERSIONS {
         let house = house();
         let config = |shown| client(&house, version, shown);
-        // One that showed nothing must show something now.
+        // A client that showed nothing has to show a certificate once the policy requires it.
         let nobody = config(None);
         ask(&house, Some(policy(read(&root, None), false)));
         assert_eq!(again(&house, &nobody, || ()), (true, None));

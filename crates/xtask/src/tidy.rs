@@ -23,6 +23,7 @@ mod names;
 mod output;
 mod paths;
 mod source;
+mod subjects;
 mod type_names;
 mod walls;
 mod words;
@@ -56,6 +57,7 @@ const RULES: &[Rule] = &[
     Rule { name: "name", check: names::check },
     Rule { name: "module-file", check: module_file::check },
     Rule { name: "type-name", check: type_names::check },
+    Rule { name: "subject", check: subjects::check },
     Rule { name: "leftover", check: words::leftovers },
     Rule { name: "machine-path", check: words::machine_paths },
     Rule { name: "wire", check: conversations::check },

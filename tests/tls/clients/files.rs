@@ -132,7 +132,7 @@ fn nothing_outlives_a_certificate() {
     for backend in BACKENDS {
         list(&[], now() - DAY);
         let Some(to) = club.serve(backend, &top, "") else { continue };
-        // Nobody else shakes hands while it ends.
+        // No other client shakes hands while the certificate ends.
         let brief = club.root.client("brief", |params| valid(params, now() - DAY, now() + 3));
         let brief = club.write("brief", &brief);
         go_on(python(&club.house, &to, Some(&brief), &["ended"]));
@@ -231,7 +231,7 @@ fn refusals_are_alerts_and_counted_by_their_reason() {
                     let path = club.write(name, shown);
                     command.arg("-cert").arg(&path).arg("-cert_chain").arg(&path).arg("-key").arg(&path);
                 }
-                // It waits for the server's end of the connection.
+                // The command waits for the server's end of the connection.
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 let mut child = command.spawn().expect("openssl starts");
                 let mut said = String::new();

@@ -122,7 +122,7 @@ impl GateProcess {
 impl Drop for GateProcess {
     fn drop(&mut self) {
         let processes = process::descendants(self.child.id());
-        // Who stands runnable with a priority the kernel gives no time to does not end either.
+        // A runnable process whose priority the kernel gives no time to does not end either.
         process::make_ordinary(&processes);
         process::end(&processes);
         process::collect(&mut self.child);

@@ -159,7 +159,7 @@ mod tests {
         answers.moments.at_ms = vec![2000, 2100, 2200, 2300, 2400];
         answers.moments.latency_ms.p99 = vec![Some(500.0), Some(300.0), Some(50.0), Some(60.0), None];
         assert!((settled_ms(&answers, 2000, 2300) - 100.0).abs() < 1e-9);
-        // Nobody answered is not settled.
+        // A moment without an answer is not settled.
         assert!((settled_ms(&answers, 2000, 2400) - 400.0).abs() < 1e-9);
     }
 

@@ -1,5 +1,5 @@
-//! Who had the server's processor while something was measured: the server, the reception of its packets, the
-//! gate, the host of this virtual machine. Without it nobody can tell a slow gate from a slow minute.
+//! What the server's processor was spent on while something was measured: the server, the reception of its
+//! packets, the gate, the host of this virtual machine. It tells a slow gate from a slow minute.
 //!
 //! It must never judge.
 

@@ -54,7 +54,7 @@ while True:
     time.sleep(1 / rate)
 "#;
 
-/// Who is there besides the crowd.
+/// The clients that are there besides the crowd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beside {
     Nobody,
@@ -84,7 +84,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     setting.expect_steps(setting.rounds as usize * names.len() * 2 * steps);
     for round in 1..=setting.rounds {
         for name in &names {
-            // Whoever is measured second finds a host that is warm, or tired: by turns.
+            // The second measurement finds a host that is warm, or tired: so the gate is first by turns.
             let mut gates = [false, true];
             gates.rotate_left(round as usize % 2);
             for gate in gates {
@@ -299,7 +299,7 @@ mod tests {
         for name in here {
             let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &staunch, &scratch);
             let stage = stage.unwrap_or_else(|error| panic!("{}: {error}", name.text()));
-            // One of them is asked by each generator; any would do.
+            // The first server is asked by each generator; any would do.
             for generator in generators.drain(..) {
                 if generator.is_installed(&tools) {
                     let said = generator.offer(&stage.bed, &tools, &scratch, 20.0, 1.0);

@@ -171,7 +171,7 @@ impl Subject {
         content.make(staunch, &files)?;
         let mut words = words(name, staunch, &folder, &files)?;
         if name == Name::Staunch && content == PageKind::WebStone {
-            // Nobody asks for them, and preparing them takes the processor for a while.
+            // WebStone's clients ask for no encodings, and preparing them takes the processor for a while.
             words.extend(["--encodings", "off"].map(str::to_owned));
         }
         let log = folder.join("output.log");

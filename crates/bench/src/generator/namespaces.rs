@@ -61,7 +61,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in [&self.client, &self.server] {
-            // One that was never made cannot be removed, and that is no loss.
+            // A namespace that was never made cannot be removed, and that is no loss.
             let _ = run(&format!("ip netns del {name}"));
         }
     }

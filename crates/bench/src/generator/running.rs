@@ -1,4 +1,4 @@
-//! One run of a load generator, watched from outside until it ends.
+//! A run of a load generator, watched from outside until it ends.
 //!
 //! It owns the process. It must never read what the generator says of itself: see `reading.rs`.
 

@@ -24,7 +24,7 @@ pub(super) const WORK_PATH: &str = "/100000.bin";
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// See the module's text.
+/// A server of ours whose process may be replaced by another; dropped, it is ended.
 #[derive(Debug)]
 pub(super) struct Lasting {
     pub(super) address: SocketAddr,

@@ -20,7 +20,7 @@ const STAY: &str = "2h";
 /// Readers of one source address: those of two processes still have ports to spare.
 const SOURCE_READERS_MAX: u32 = 10_000;
 
-/// Who reads, and how.
+/// How many readers there are, and how they read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reading<'a> {
     pub(super) count: u32,

@@ -140,7 +140,7 @@ impl<'r> Clients<'r> {
         Ok(sum)
     }
 
-    /// One client, on the processors of the load.
+    /// Makes handshakes until the time is over, as one client on the processors of the load.
     fn visit(&self, dialer: &Dialer, until: Instant) -> Result<Shaken, String> {
         let mut own = CpuSet::new();
         load::processors().for_each(|cpu| own.set(cpu));

@@ -1,4 +1,4 @@
-//! Who is compared over TLS, and how ours is judged beside the others.
+//! Which servers are compared over TLS, and how ours is judged beside the others.
 //!
 //! It must never measure.
 

@@ -54,7 +54,7 @@ group! {
     live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
     /// Serve /ws/echo, an echo, for tests
     live_echo: OnOff = Some("off"), Value, restart, "true";
-    /// Who signs tokens for publishing and for reading what is private
+    /// Issuers that sign tokens for publishing and for reading what is private
     live_issuer: Many<Inline<LiveIssuerRule>> = Some(""), File, restart,
         "[{ name = \"id\", audience = \"live\", secret_file = \"/etc/staunch/secret\" }]";
     /// What topics are like: the first rule that fits counts
@@ -63,7 +63,7 @@ group! {
 }
 
 group! {
-    /// Who signs tokens (JWT, RFC 9068).
+    /// An issuer, which signs tokens (JWT, RFC 9068).
     LiveIssuerRule, "Issuers of tokens", one_key;
 
     /// What `iss` of a token has to be

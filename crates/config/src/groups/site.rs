@@ -150,7 +150,7 @@ group! {
 }
 
 group! {
-    /// Who may see something (RFC 7617).
+    /// Names and passwords of those who may see something (RFC 7617).
     BasicAuth, "Passwords", somebody;
 
     /// What the browser says it is about

@@ -1,4 +1,4 @@
-//! Who may have something, and who may not.
+//! Clients that may have something, and clients that may not.
 //!
 //! It must never judge an address or a certificate: it says which are meant.
 
@@ -7,10 +7,10 @@ use crate::syntax::choice::OnOff;
 use crate::syntax::text::{AddressBlock, Block};
 use crate::syntax::{Complaint, Many, Scalar, Syntax};
 
-/// Who is refused.
+/// The clients that are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
-    /// Nobody.
+    /// No client is refused.
     Nobody,
     /// Everybody.
     Everybody,
@@ -56,7 +56,7 @@ impl Syntax for Denial {
 pub enum AllowedClients {
     /// Any that is verified.
     Verified,
-    /// One of these.
+    /// A client that is in this list.
     OneOf(Vec<ClientName>),
 }
 

@@ -1,4 +1,4 @@
-//! One entry of a `try`: a path to look for, or the status of the answer when nothing was there.
+//! An entry of a `try`: a path to look for, or the status of the answer when nothing was there.
 
 use crate::node::Node;
 use crate::syntax::Scalar;

@@ -178,7 +178,7 @@ choices! {
         Worker = "worker",
         /// The X-Forwarded-For field.
         ForwardedFor = "forwarded_for",
-        /// Who gave a password.
+        /// The user who gave a password.
         User = "user",
         /// Whether the client showed a certificate.
         ClientVerify = "client_verify",

@@ -30,7 +30,7 @@ pub const LOG_WORDS: [&str; 18] = [
 pub enum LogLine {
     /// As Apache and nginx write it.
     Combined,
-    /// One JSON object a line.
+    /// Each line is a JSON object.
     Json,
     /// This text, with what its words stand for.
     Text(String),

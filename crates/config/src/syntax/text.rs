@@ -11,8 +11,8 @@ use crate::units::{self, CpuList, ListenAddress};
 /// Work for one answer. A worker does nothing else meanwhile, so more is no rehearsal but a standstill.
 const WORK_MAX: Duration = Duration::from_secs(1);
 
-/// One syntax a line: name, value, word, how to read it, how to write it, and `text` if only a string is
-/// meant.
+/// Makes syntaxes, one for each line: name, value, word, how to read it, how to write it, and `text` if only
+/// a string is meant.
 macro_rules! scalars {
     ($($(#[doc = $doc:literal])+ $name:ident: $value:ty, $word:literal,
        $parse:expr, $write:expr $(, $text:ident)?;)+) => {$(
@@ -157,7 +157,7 @@ impl std::fmt::Display for AddressBlock {
     }
 }
 
-/// Who to be.
+/// The user and the group that a process is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserName {
     /// Name or number of the user.

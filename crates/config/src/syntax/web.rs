@@ -50,7 +50,7 @@ scalars! {
     HttpsAddress: String, "URL", https_address, |url| Node::text(url.as_str()), text;
     /// An address of mail.
     MailAddress: String, "MAIL", mail_address, |mail| Node::text(mail.as_str()), text;
-    /// Who may ask from a browser, or `*` for everybody.
+    /// An origin whose scripts may ask from a browser, or `*` for all of them.
     Origin: String, "ORIGIN|*", origin, |origin| Node::text(origin.as_str()), text;
     /// Name of somebody with a password.
     Login: String, "NAME", login, |name| Node::text(name.as_str()), text;

@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
         reason: "Folders that one user may watch. Where it is reached, a change of content is seen a \
                  second later, by looking.",
         source: "inotify(7)",
-        // One watch a folder, and trees of tens of thousands of folders are served.
+        // Each folder takes a watch, and trees of tens of thousands of folders are served.
         judge: Judge::Number(|_| Wanted::at_least(65_536)),
     },
 ];

@@ -17,7 +17,7 @@ use crate::kinds::{Sender, publish};
 /// A message that came.
 #[derive(Debug, Clone, Copy)]
 pub struct HeardMessage<'a> {
-    /// Who sent it: address and port.
+    /// The sender: its address and its port.
     pub from: Sender,
     /// DATA, REQUEST, REPLY or ACK.
     pub kind: Kind,
@@ -45,11 +45,11 @@ pub struct ToldUpdate<'a> {
 /// What became of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Became {
-    /// It will be held; [`Fabric::updated`] follows.
+    /// The update will be held; [`Fabric::updated`] follows.
     Taken,
     /// There is no room at present: it is asked for again.
     Full,
-    /// It has no meaning here.
+    /// The update has no meaning here.
     Refused,
 }
 
@@ -208,7 +208,7 @@ impl<H: Held> Fabric<H> {
         if !self.answered_bytes.is_left(now.ms, ANSWERED_BYTES_PER_SECOND_MAX)
             || !self.answers.takes(now.ms, ANSWERS_PER_SECOND_MAX)
         {
-            // It is asked again.
+            // The question is not answered now: the node that asked asks again.
             self.counts.unanswered_here += 1;
             return;
         }
@@ -244,7 +244,7 @@ impl<H: Held> Fabric<H> {
         apply: &mut dyn FnMut(&ToldUpdate<'_>) -> Became,
     ) {
         let concluded = self.caller.take(heard.from, heard.payload, now.ms.saturating_mul(1_000));
-        // One that is lost is asked for by the next reply.
+        // A lost ACK is sent again when the next REPLY comes.
         self.outgoing.push_back(Outgoing {
             to: Some(heard.from.0),
             kind: Kind::Ack,

@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// It did not answer, or what it tells finds no room: it is asked again later.
+    /// Notes that the node did not answer, or that what it tells finds no room: it is asked again later.
     pub(super) fn fail(&mut self, now_ms: u64) {
         self.is_wanted = true;
         self.rest(now_ms);
@@ -290,7 +290,7 @@ mod tests {
             node.rest_until_ms - 3_000
         };
         assert_eq!((rest_ms(false, Some(novelty())), rest_ms(false, None)), (100, 20_000));
-        // It came before, and is not held for all that.
+        // The update came before, and is still not held.
         assert_eq!(rest_ms(true, Some(novelty())), 20_000);
         node.compare(false);
         assert!(node.rest_until_ms == 0 && !node.is_vain && node.novelty.is_none());

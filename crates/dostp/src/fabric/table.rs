@@ -18,11 +18,11 @@ pub(super) type Buckets = [u32; BUCKETS];
 /// What is known of a topic.
 #[derive(Debug)]
 pub(super) enum TopicState<H> {
-    /// It has a value.
+    /// The topic has a value.
     Held(H),
-    /// It was deleted, and others are told so: the handle leads to the update that says it.
+    /// The topic was deleted, and others are told so: the handle leads to the update that says it.
     Gone(H),
-    /// It was forgotten here, after its own time; others have theirs.
+    /// The topic was forgotten here, after its own time; other nodes forget it after theirs.
     Forgotten,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Entry<H> {
     pub(super) state: TopicState<H>,
 }
 
-/// See the module's text.
+/// The topics of a site and their digests.
 #[derive(Debug)]
 pub(super) struct Table<H> {
     topics: BTreeMap<Arc<str>, Entry<H>>,
@@ -55,7 +55,7 @@ pub(super) fn name_digest(site: &str) -> u64 {
     hash(&[b"site", site.as_bytes()])
 }
 
-/// The same on all nodes: it tells what differs, and protects nothing.
+/// A hash that is equal on all nodes: it tells what differs, and protects nothing.
 fn hash(parts: &[&[u8]]) -> u64 {
     use std::hash::Hasher as _;
     let mut hasher = SipHasher24::new_with_key(b"dostp fabric sum");

@@ -1,4 +1,4 @@
-//! One to all: versions of topics, one broadcast frame each.
+//! Publishing from one node to all: versions of topics, one broadcast frame each.
 //!
 //! Contract: a subscriber never goes back to an older version; where versions are missing it is told how
 //! many, and asks the publisher by a transaction if it needs them. Nothing is repeated.
@@ -71,7 +71,7 @@ pub enum Update<'a> {
         /// The value.
         value: &'a [u8],
     },
-    /// One that is known, or older.
+    /// A version that is known, or an older one.
     Old,
     /// No room for one more topic.
     Full,
@@ -98,7 +98,7 @@ impl Subscriber {
             return Update::Full;
         }
         self.known.insert(key, (epoch, version));
-        // Whoever hears of a topic for the first time misses nothing that it asked for.
+        // A subscriber that hears of a topic for the first time misses nothing that it asked for.
         let missing = match known {
             Some((known_epoch, last)) if known_epoch == epoch => version - last - 1,
             Some(_) => version.saturating_sub(1),

@@ -170,7 +170,7 @@ pub enum Asked<'a> {
         /// The request.
         request: &'a [u8],
     },
-    /// It was done: this is to be sent again.
+    /// The work was done before: this reply is to be sent again.
     Again(Vec<u8>),
     /// Nothing: it is being done, or was and has been acknowledged, or there is no room, or it is no request.
     Nothing,
@@ -265,7 +265,7 @@ impl Service {
             let Some(known) = self.known.get(&key) else { continue };
             let is_working = matches!(known.state, State::Working);
             if is_working || now_us < known.until_us {
-                // It is looked at once more when what is known now is over.
+                // The transaction is looked at again when what is known now is over.
                 let until_us = if is_working { now_us + MEMORY_US } else { known.until_us };
                 self.order.push_back((until_us, key));
                 continue;

@@ -167,7 +167,7 @@ impl Peers {
             asking.probe.challenge == echo && [link, Link::EVERYBODY].contains(&asking.probe.to)
         });
         let introduced = self.introductions(source, link, now_ms).contains(&echo);
-        // Who is known is not moved by an answer to a HELLO: the known link address is asked first.
+        // A known peer is not moved by an answer to a HELLO: its known link address is asked first.
         probed || asked || introduced || (start && entry.is_none_or(|entry| entry.link == link))
     }
 

@@ -249,7 +249,7 @@ fn with_keys_a_greeting_that_is_no_echo_changes_no_mtu_and_ends_no_question() {
     let challenge = challenges(&mut peers, LINK, 5_200)[0];
     assert_eq!(claim(&mut peers, LINK, Kind::HelloReply, challenge, 600, 5_201), Ok(()));
     assert_eq!(peers.route(7, 5_201), Route::To { link: LINK, mtu: 600 });
-    // Somebody speaks to it, it is silent, and what was recorded of it comes: it is gone all the same.
+    // Messages are sent to the peer, it is silent, and a recorded HELLO of it comes: it is gone all the same.
     peers.route(7, 6_000);
     sent(&mut peers, 5_201 + FRESH_MS);
     assert_eq!(claim(&mut peers, LINK, Kind::Hello, 0, 600, 5_300 + FRESH_MS), Ok(()));

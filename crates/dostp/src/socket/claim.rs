@@ -17,7 +17,7 @@ use staunch_netio::host::{ParentsOnly, unix_socket_maker};
 #[derive(Debug)]
 pub(super) struct Claim {
     socket: ParentsOnly,
-    /// Who has the name without a right to it.
+    /// The user who has the name without a right to it, in words.
     stranger: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Claim {
         Ok(Self { socket: ParentsOnly::new(socket)?, stranger: None })
     }
 
-    /// Who has the name of this claim without a right to it, in words.
+    /// The user who has the name of this claim without a right to it, in words.
     pub(super) fn stranger(&self) -> Option<&str> {
         self.stranger.as_deref()
     }

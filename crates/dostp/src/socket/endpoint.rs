@@ -40,7 +40,7 @@ const QUEUE_MESSAGES_MAX: usize = 4_096;
 /// A message that waits to be read.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// Who sent it.
+    /// The sender of the message.
     pub from: SocketAddrV4,
     /// DATA, REQUEST, REPLY or ACK.
     pub kind: Kind,
@@ -148,7 +148,7 @@ impl Endpoint {
         self.greet(now_ms);
     }
 
-    /// Who has names of this process's claims without a right to them.
+    /// The users who have names of this process's claims without a right to them, in words.
     pub(super) fn strangers(&self) -> Vec<String> {
         let claims = [Some(&self.port_claim), self.voice.as_ref()].into_iter().flatten();
         let words =
@@ -390,7 +390,7 @@ impl Endpoint {
             self.node.tick(now_ms);
         }
         if self.node.peers().has_unheard() {
-            // Whoever spoke for this node may have ended, or nobody did: then this process does from now on.
+            // The process that spoke for this node may have ended: this process claims the voice.
             self.claim_voice(now_ms);
         }
         self.flush(now_ms)

@@ -79,7 +79,7 @@ pub(super) fn claim(interface: u32, ether_type: u16, port: u16, seed: [u8; 16]) 
     Err(io::ErrorKind::AddrInUse.into())
 }
 
-/// The same for all processes of a node, and another after each start of the host.
+/// A number that all processes of a node share, and that is another after each start of the host.
 pub(super) fn boot_number(link: [u8; 6], ether_type: u16) -> io::Result<u64> {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id")?;
     let node = [&boot[..], &link, &ether_type.to_be_bytes()].concat();

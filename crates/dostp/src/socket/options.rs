@@ -74,12 +74,12 @@ impl FromStr for Backend {
 /// How a blocking call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wait {
-    /// It looks again and again: the shortest way, and a processor for itself.
+    /// The call looks again and again: the shortest way, and a processor for itself.
     Spin,
-    /// It looks again and again for 20 us after traffic, then it sleeps.
+    /// The call looks again and again for 20 us after traffic, then it sleeps.
     #[default]
     Adaptive,
-    /// It sleeps at once.
+    /// The call sleeps at once.
     Sleep,
 }
 

@@ -98,7 +98,7 @@ impl<S: TransactionSocket> TransactionCaller<S> {
             match socket.receive() {
                 Ok(received) if received.kind == Kind::Reply => {
                     let concluded = caller.take(sender(received.from), &received.payload, now_us());
-                    // One that is lost is asked for by the next reply.
+                    // A lost ACK is sent again when the next REPLY comes.
                     socket.send_transaction(Kind::Ack, received.message_id, &[], received.from).ok();
                     if let Some((_, reply)) = concluded.filter(|(concluded, _)| *concluded == number) {
                         return Ok(reply);

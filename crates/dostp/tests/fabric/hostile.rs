@@ -102,7 +102,7 @@ fn page_on(world: &mut World, cursor: impl Fn(usize) -> String) {
     world.deliver(0, &data(9, &forged(1, 1)));
     for page in 0..3_000 {
         world.run(1);
-        // It is no silent node.
+        // Node 9 is heard all the time, so it does not count as silent.
         world.deliver(0, &data(9, &forged(1, 1)));
         for Outgoing { message_id, payload, .. } in std::mem::take(&mut world.unheard) {
             let cursor = cursor(page);

@@ -87,7 +87,7 @@ fn whatever_is_lost_a_node_that_went_leaves_its_values() {
         live(&mut world, 4);
         world.nodes[0].is_up = false;
         heal(&mut world);
-        // One that begins anew with nothing gets everything, and so does one that comes late.
+        // A node that begins anew with nothing gets everything, and so does a node that comes late.
         let expected: Vec<usize> = (0..2).map(|site| world.newest(site).len()).collect();
         world.start(1, &SITES);
         world.start(9, &SITES);

@@ -148,7 +148,7 @@ impl World {
         Now { ms: self.now_ms, wall_ms }
     }
 
-    /// Somebody publishes at a node.
+    /// Publishes an update at a node.
     pub(crate) fn publish(&mut self, place: usize, site: usize, topics: &[&str], value: Option<&[u8]>) {
         let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
         let update = Update { topics, value: value.map(<[u8]>::to_vec) };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use staunch_dostp::Link;
 
-/// One file.
+/// A file of golden frames.
 pub(crate) struct File {
     pub(crate) name: String,
     pub(crate) receiver: Receiver,

@@ -17,7 +17,7 @@ pub(crate) struct Faults {
     pub(crate) doubled: u64,
     /// Held up by up to 3 ms, so that later ones pass.
     pub(crate) delayed: u64,
-    /// One bit is turned, behind the header or in it.
+    /// A bit is turned, behind the header or in it.
     pub(crate) damaged: u64,
     /// The way out has no room for a message that waited for its address.
     pub(crate) full: u64,

@@ -207,7 +207,7 @@ fn a_batch_that_must_not_wait_says_how_much_found_room() {
     loop {
         let sender = world.socket(1, 0, Options { is_quiet: true, ..Options::on(INTERFACE) }).unwrap();
         sender.set_nonblocking(true).unwrap();
-        // One call looks at nothing that has come: the address is not known before its end.
+        // A call of `send_batch` reads no answer: the address is not known before it returns.
         assert_eq!(sender.send_batch(&batch).unwrap(), WAITING_MAX);
         sender.set_nonblocking(false).unwrap();
         let taken = sender.send_batch(&batch[WAITING_MAX..]);
@@ -229,7 +229,7 @@ fn a_message_that_was_given_up_has_had_its_id() {
     acquaint(&sender, &receiver, address(1, 2001));
     let next_id = |given_up: u16| {
         for _ in 0..given_up {
-            // Nobody is named: the message is handed to UDP, and leaves for none.
+            // No peer is named for broadcasts: the message is handed to UDP, and leaves for none.
             let error = sender.send_to(b"to all", SocketAddrV4::new([255; 4].into(), 1)).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::DESTADDRREQ.raw_os_error()), "{error}");
         }

@@ -53,7 +53,7 @@ fn a_stranger_takes_neither_the_voice_nor_a_port() {
 fn a_process_that_has_the_voice_and_is_mute_hides_no_other() {
     let Some(world) = World::new(2, 1500) else { return };
     let options = Options { backend: Some(Backend::Ring), is_kept_later: true, ..Options::on(INTERFACE) };
-    // Nobody reads its questions, as of a process that was stopped.
+    // No thread reads the questions of this process, as if it were stopped.
     let _mute = world.socket(1, 2000, options).unwrap();
     let other = world.open(1, 2001, Backend::Ring);
     let asker = world.open(2, 0, Backend::Ring);

@@ -119,7 +119,7 @@ fn the_interface_is_that_of_a_udp_socket() {
         assert_eq!(a.peek_from(&mut short).unwrap(), (3, address(2, 2001)));
         assert_eq!(a.recv_from(&mut short).unwrap(), (3, address(2, 2001)));
         assert_eq!(&short, b"hel");
-        // One that is connected hears its peer alone.
+        // A connected socket hears its peer alone.
         a.connect(address(3, 2001)).unwrap();
         assert_eq!(a.peer_addr().unwrap(), address(3, 2001));
         b.send_to(b"not wanted", address(1, 2000)).unwrap();
@@ -216,7 +216,7 @@ fn processes_of_one_host_share_a_node_by_port() {
         client.send_to(b"two", address(1, 2001)).unwrap();
         assert_eq!(second.receive().unwrap().payload, b"two");
         assert_eq!(first.receive().unwrap().payload, b"one");
-        // Nobody saw the frames of another: a filter stands before each ring, and a program before AF_XDP.
+        // No socket saw frames of the other: a filter stands before each ring, and a program before AF_XDP.
         for socket in [&first, &second] {
             assert_eq!(socket.counts().1.of(Fault::Closed), 0);
         }
@@ -276,7 +276,7 @@ fn who_sleeps_and_who_answers_find_each_other_by_question_alone() {
     client.send_to(b"who", address(1, 2000)).unwrap();
     assert_eq!(client.receive().unwrap().payload, b"who");
     assert_eq!(client.peers().len(), 1);
-    // Nobody is there: the first messages wait for the answer to a question, the later ones fail at once.
+    // There is no node 9: the first messages wait for the answer to a question, later ones fail at once.
     client.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
     client.send_to(b"x", address(9, 2000)).unwrap();
     let error = loop {

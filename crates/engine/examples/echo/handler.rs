@@ -126,7 +126,7 @@ impl Echo {
         }
     }
 
-    /// It is known what becomes of the request that waits for an upstream.
+    /// Records what becomes of the request that waits for an upstream, and wakes its exchange.
     fn decide(&mut self, upstream: Upstream, doing: Doing, outbox: &Outbox) {
         if let Some(exchange) = outbox.upstreams().exchange(upstream) {
             self.open.insert(exchange, doing);
@@ -179,7 +179,7 @@ impl Handler for Echo {
         answer.bytes(Status::INTERNAL_SERVER_ERROR, EMPTY, b"")
     }
 
-    /// It is known whether the upstream can be reached.
+    /// Answers a request once its upstream is connected or could not be reached.
     fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let exchange = answer.address();
         match self.open.remove(&exchange) {

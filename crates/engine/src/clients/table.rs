@@ -38,7 +38,7 @@ impl ClientTable {
     }
 }
 
-/// One client: an address, or all addresses of a prefix of IPv6.
+/// A client: an address, or all addresses of a prefix of IPv6.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client(u128);
 
@@ -61,7 +61,7 @@ pub(crate) struct Ticket {
 /// What came of counting a connection.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// It is counted, as one of so many.
+    /// The connection is counted: its ticket, and how many the client has with it.
     Counted(Ticket, u64),
     /// The client has as many already.
     TooMany,
@@ -72,9 +72,9 @@ pub(crate) enum Entry {
 /// What came of asking for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It may be made.
+    /// The request may be made.
     Granted,
-    /// It comes too soon.
+    /// The request comes too soon.
     TooSoon,
     /// There is no place for the client.
     NoPlace,

@@ -54,7 +54,7 @@ impl Connection {
             return;
         };
         if !self.marks.has(Marks::SEEN) {
-            // Whoever comes late to the first look leaves the peer some time until the second.
+            // A first look that comes late leaves the peer some time until the second.
             let least_ms = now_ms + u64::from(timeouts.length_ms(Deadline::Send) / LOOK_PART);
             self.deadline_ms = self.deadline_ms.max(least_ms);
         }
@@ -160,7 +160,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// The same of an exchange that is not over at once, while nothing is being sent.
+    /// The deadline of an exchange that is not over at once, while nothing is being sent.
     fn due_exchanging(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
         let takes_body = self.under_way.takes_body();
         let of_session = takes_body.then(|| self.session.poll_timeout(timeouts)).flatten();
@@ -168,7 +168,7 @@ impl Connection {
         of_session.into_iter().chain(of_peer).min_by_key(|(at_ms, _)| *at_ms)
     }
 
-    /// The same of HTTP/2, where a container may be in flight while a stream waits for its peer.
+    /// The deadline of an HTTP/2 connection: a container may be in flight while a stream waits for its peer.
     fn due_http2(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
         let of_session = self.under_way.http2().and_then(|http2| http2.due(timeouts));
         // A stream waits for its window: it is looked at a while before, as a send is.

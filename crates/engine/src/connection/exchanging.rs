@@ -346,9 +346,9 @@ enum Moved {
     Nothing,
     /// Something, and more may follow.
     Again,
-    /// It is over.
+    /// The answer is over.
     Over,
-    /// It is over once its last bytes are sent.
+    /// The answer is over once its last bytes are sent.
     Sending,
 }
 

@@ -27,7 +27,7 @@ use crate::handler::Handler;
 use crate::upstream::{Upstream, UpstreamEvent};
 
 impl Connection {
-    /// It speaks HTTP/2 from its first byte on: its peer has chosen that, or begins so.
+    /// Speaks HTTP/2 from the connection's first byte on: its peer has chosen that, or begins so.
     pub(crate) fn open_http2<H>(&mut self, turn: &mut Turn<'_, H>) {
         let mut outgoing = self.outgoing(turn.spare);
         self.under_way = UnderWay::Http2(Box::new(Http2::new(turn.now_ms, outgoing.bytes())));
@@ -52,7 +52,7 @@ impl Connection {
         self.begin_ending(true, turn);
     }
 
-    /// One round.
+    /// Takes `bytes` in one round of events.
     #[inline(never)]
     pub(super) fn converse_http2<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         let went = self.with_round(turn, |round, memory| round.go(bytes, memory));
@@ -103,7 +103,7 @@ impl Connection {
         Some((self.idle_since_ms().is_some(), http2.share_bytes(memory)))
     }
 
-    /// It ends before its time, and is told so: what it has sent meanwhile it may send again elsewhere.
+    /// Ends the connection before its time. The peer is told, and may send its last requests elsewhere.
     #[cold]
     pub(crate) fn dismiss_http2<H: Handler>(&mut self, why: &'static str, turn: &mut Turn<'_, H>) {
         self.with_round(turn, |round, memory| {

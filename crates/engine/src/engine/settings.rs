@@ -29,7 +29,7 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// Where TLS is spoken, and by what; without it nowhere.
     pub tls: Option<TlsSettings>,
-    /// One worker each: the processor it is bound to, or none.
+    /// For each worker the processor it is bound to, or none.
     pub workers: Vec<Option<usize>>,
     /// Which way to the network.
     pub io: IoChoice,

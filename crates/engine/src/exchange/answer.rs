@@ -25,7 +25,7 @@ const TOO_LARGE: (&[u8; 61], &[u8]) = (
     b"413 Content Too Large: the body is longer than may be sent here\n",
 );
 
-/// The same to one that was to become something else, which HTTP/2 does by other means.
+/// Fields and body of the answer to a request for an upgrade, which HTTP/2 does by other means.
 const NO_UPGRADE: (&[u8; 61], &[u8]) = (
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 54\r\n",
     b"501 Not Implemented: HTTP/2 upgrades no connection so\n",
@@ -101,7 +101,7 @@ impl<'a> Answer<'a> {
         self.waited_ms
     }
 
-    /// Whoever asks has to show credentials here. For those who keep account: elsewhere nobody looks at them.
+    /// Notes that the client has to show credentials here, for those who keep account of it.
     pub fn guard(&self) {
         self.context.guarded.set(true);
     }
@@ -170,8 +170,8 @@ impl<'a> Answer<'a> {
         self.context.is_secured()
     }
 
-    /// Who the client is by the certificate that it showed when the connection was made. It counts where
-    /// [`ClientIdentity::policy`] is that of the site, and nowhere else: the request may be for another.
+    /// The client's identity by the certificate that it showed when the connection was made. It counts only
+    /// where [`ClientIdentity::policy`] is that of the site: the request may be for another site.
     pub fn identity(&self) -> Option<&'a ClientIdentity> {
         self.context.identity()
     }

@@ -31,7 +31,7 @@ enum Next {
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Course {
-    /// It is answered.
+    /// The request is answered.
     Complete,
     /// The answer comes by mail.
     Later,

@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
         self.secured.is_some_and(|secured| secured.is_misdirected(self.address.slot, host))
     }
 
-    /// Who the client is, if it showed a certificate.
+    /// The identity of the client, if it showed a certificate.
     pub(crate) fn identity(&self) -> Option<&'a ClientIdentity> {
         self.secured?.identity(self.address.slot)
     }

@@ -185,8 +185,8 @@ impl Open<'_> {
         self.state.releases_request = true;
     }
 
-    /// Somebody needs the request at the end of the answer: what [`Open::release_request`] has said in this
-    /// event does not count.
+    /// Keeps the request until the end of the answer, because a handler needs it there: what
+    /// [`Open::release_request`] has said in this event does not count.
     pub fn keep_request(&mut self) {
         self.state.releases_request = false;
     }

@@ -25,7 +25,7 @@ pub(crate) enum Pen<'a> {
     Http2(&'a mut Http2Pen),
 }
 
-// It is handed on often.
+// A pen is handed on often, so it is small.
 const _: () = assert!(size_of::<Pen<'_>>() == 16);
 
 /// Writes HTTP/1.1.
@@ -210,7 +210,7 @@ impl Pen<'_> {
     pub(super) fn read_body(&mut self, request: &Request<'_>, reads: bool, outgoing: &mut Outgoing) {
         match self {
             Self::Http1(pen) if reads => pen.session.read_body(request, outgoing.bytes()),
-            // It is thrown away behind the answer.
+            // The session throws the body away behind the answer.
             Self::Http1(_) => {}
             Self::Http2(pen) if reads => pen.read_body(outgoing),
             Self::Http2(pen) if request.content != BodyIn::None => pen.http2.session.discard_body(pen.stream),

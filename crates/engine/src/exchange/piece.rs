@@ -2,7 +2,7 @@
 
 use staunch_netio::{FilePart, Outgoing, Slice};
 
-/// One piece of a body.
+/// A piece of a body.
 #[derive(Debug)]
 pub enum Piece {
     /// Bytes made for this response (the framing of a multipart body).

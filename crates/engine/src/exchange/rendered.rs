@@ -26,9 +26,9 @@ struct Kept {
 /// What is known of a block.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// It is asked for the first time in this second.
+    /// The block is asked for the first time in this second.
     Nothing,
-    /// It was asked for before: it is worth keeping as it goes out now.
+    /// The block was asked for before: it is worth keeping as it goes out now.
     Wanted,
     /// The whole answer of this second.
     Answer(Arc<[u8]>),

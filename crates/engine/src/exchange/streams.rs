@@ -6,7 +6,7 @@ use super::pieces::Pieces;
 use super::{Exchange, Life};
 use crate::limits::OPEN_ROOM_BYTES;
 
-/// One of them.
+/// A stream whose answer was not handed over at once.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) number: u32,

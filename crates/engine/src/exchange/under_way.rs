@@ -11,7 +11,7 @@ use super::open::OpenState;
 use super::resting::Resting;
 use super::{Exchange, Life};
 
-/// See the module's text.
+/// The exchanges of a connection that are not over at once.
 #[derive(Debug, Default)]
 pub(crate) enum UnderWay {
     #[default]

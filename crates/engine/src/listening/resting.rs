@@ -64,18 +64,18 @@ impl Resting {
         self.rests.iter().filter_map(|rest| rest.until_ms).min()
     }
 
-    /// One whose rest is over by time.
+    /// Takes a listener whose rest is over by time.
     #[inline]
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<u16> {
         self.take(|rest| rest.until_ms.is_some_and(|until_ms| until_ms <= now_ms))
     }
 
-    /// One that waited for room.
+    /// Takes a listener that waited for room.
     pub(crate) fn take_waiting_for_room(&mut self) -> Option<u16> {
         self.take(|rest| rest.until_ms.is_some() && rest.for_room)
     }
 
-    /// One that was to rest until now, the end of the turn.
+    /// Takes a listener that was to rest until now, the end of the turn.
     pub(crate) fn take_paused(&mut self) -> Option<u16> {
         while let Some(index) = self.rests.iter().position(|rest| rest.this_turn) {
             self.rests[index].this_turn = false;

@@ -18,7 +18,7 @@ use crate::start_error::StartError;
 pub struct Inherited {
     /// The address they were asked for at; its port may be 0.
     pub wanted: SocketAddr,
-    /// One or more, all of the same address.
+    /// The sockets, at least one, all of the same address.
     pub sockets: Vec<OwnedFd>,
     /// Name of the backend of the process that still accepts there, if one does.
     pub backend: Option<String>,

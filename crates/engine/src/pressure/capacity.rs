@@ -60,7 +60,7 @@ impl Default for Pressure {
     }
 }
 
-/// One worker's count of connections and what follows from it.
+/// How many connections a worker has, and what follows from it.
 pub(crate) struct Capacity {
     /// Connections that are open, those being closed included.
     open: u32,

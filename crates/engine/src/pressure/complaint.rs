@@ -30,7 +30,7 @@ impl Complaints {
         Self { notice, next_ms: Arc::default() }
     }
 
-    /// Nobody listens.
+    /// Complaints that are thrown away.
     pub(crate) fn silent() -> Self {
         Self::new(Arc::new(|_| ()))
     }

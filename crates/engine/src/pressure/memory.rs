@@ -53,7 +53,7 @@ impl Account {
         self.peak_bytes = self.peak_bytes.max(self.held_bytes);
     }
 
-    /// The same for one that leaves.
+    /// Counts that a connection which is being closed holds other than before.
     pub(crate) fn change_leaving(&mut self, before_bytes: u32, now_bytes: u32) {
         self.leaving_bytes = self.leaving_bytes - u64::from(before_bytes) + u64::from(now_bytes);
     }

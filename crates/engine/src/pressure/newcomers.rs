@@ -20,7 +20,7 @@ pub(crate) struct Newcomers {
     taken: u64,
 }
 
-/// One of them.
+/// A connection that was accepted and not yet read from.
 #[derive(Clone, Copy)]
 pub(crate) struct Newcomer {
     pub(crate) slot: Slot,

@@ -80,7 +80,7 @@ impl Pace {
         self.patience_ns = patience_ms.map_or(u64::MAX, |ms| u64::from(ms) * 1_000_000);
         (self.late, self.watched, self.era_until_ns) = (false, false, 0);
         if !self.is_on() {
-            // Nobody measures it any more.
+            // The work is not measured any more.
             self.work_ns = 0;
         }
         self.begin_steps();
@@ -122,7 +122,7 @@ impl Pace {
         self.begin_steps();
     }
 
-    /// One completion more. Returns whether the clock is to be read for `look`.
+    /// Counts a completion. Returns whether the clock is to be read for `look`.
     #[inline]
     pub(crate) fn step(&mut self) -> bool {
         self.steps_left -= 1;
@@ -228,7 +228,7 @@ impl Pace {
         self.unheard = 0;
     }
 
-    /// One that was listened to has been heard, or is gone.
+    /// Counts that a connection which was listened to has been heard, or is gone.
     #[inline]
     pub(crate) fn count_heard(&mut self, listened: u8) {
         if listened == self.era {

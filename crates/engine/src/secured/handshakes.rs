@@ -16,7 +16,7 @@ pub(crate) struct Handshakes {
 }
 
 impl Handshakes {
-    /// One more begins; its number.
+    /// Begins a handshake and gives its number.
     pub(crate) fn begin(&mut self, slot: Slot) -> u32 {
         self.last_number = self.last_number.wrapping_add(1);
         self.begun.push_back((slot, self.last_number));
@@ -34,7 +34,7 @@ impl Handshakes {
         None
     }
 
-    /// One is over. Those before it that are over as well are forgotten.
+    /// Ends a handshake. Those before it that are over as well are forgotten.
     pub(crate) fn end(&mut self, is_at_work: impl Fn(Slot, u32) -> bool) {
         self.count -= 1;
         if self.count == 0 {

@@ -1,4 +1,4 @@
-//! Who the clients of secured connections are, as far as certificates say so.
+//! Identities of the clients of secured connections, as far as certificates tell them.
 //!
 //! It owns one identity for all connections of a client. Nothing is held for a connection whose client showed
 //! no certificate. It must never outlive the connection: the next one in its slot is another's.
@@ -37,13 +37,13 @@ impl Visitors {
     #[inline(never)]
     fn forget(&mut self, slot: Slot) {
         let Some(identity) = self.by_slot.remove(&slot) else { return };
-        // One is held here, and one among those that are known.
+        // Two handles are left: `identity` here, and the one among those that are known.
         if Arc::strong_count(&identity) == 2 {
             self.known.remove(&identity);
         }
     }
 
-    /// Who the client of a connection is.
+    /// The identity of a connection's client.
     pub(crate) fn get(&self, slot: Slot) -> Option<&ClientIdentity> {
         self.by_slot.get(&slot).map(Arc::as_ref)
     }

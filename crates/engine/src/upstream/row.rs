@@ -1,4 +1,4 @@
-//! One connection that the worker makes: where it stands, and the next step.
+//! A connection that the worker makes: where it stands, and the next step.
 //!
 //! It must never ask the time.
 
@@ -25,7 +25,7 @@ pub(crate) enum UpstreamStep {
     Pause(Slot),
     /// Close.
     Close(Slot),
-    /// It has no slot, and is over.
+    /// The upstream has no slot, and is over.
     Forget,
     /// Nothing, until something else happens.
     Rest,
@@ -56,7 +56,7 @@ impl UpstreamNews {
 /// Where an upstream stands in its life.
 #[derive(Debug, Default)]
 pub(super) enum UpstreamStage {
-    /// Nobody is in this row.
+    /// The row is free.
     #[default]
     Free,
     /// The handler has asked for it.
@@ -65,7 +65,7 @@ pub(super) enum UpstreamStage {
     Connecting,
     /// Bytes go both ways.
     Open,
-    /// It is to be closed; its name is good no more.
+    /// The upstream is to be closed; its name is good no more.
     Leaving,
     /// The backend closes it.
     Closing,
@@ -96,7 +96,7 @@ pub(crate) struct UpstreamRow {
     is_receiving: bool,
     /// The handler wants nothing to come at present.
     pub(super) is_held: bool,
-    /// It was so when steps were taken last: no deadline ran.
+    /// The upstream was held when steps were taken last: no deadline ran.
     was_held: bool,
     /// The handler wants to be told when there is room.
     wants_room: bool,
@@ -111,16 +111,16 @@ pub(crate) struct UpstreamRow {
     has_told_end: bool,
     /// A send has failed: nothing goes out any more, but what has come is still told.
     pub(super) send_errno: Option<i32>,
-    /// It is lost, and the handler is to be told why.
+    /// The upstream is lost, and the handler is to be told why.
     pub(super) loss: Option<UpstreamLoss>,
-    /// It is lost, and the handler was told.
+    /// The upstream is lost, and the handler was told.
     pub(super) is_lost: bool,
-    /// It waits for the worker to take steps.
+    /// The row waits for the worker to take steps.
     pub(super) is_asked: bool,
 }
 
 impl UpstreamRow {
-    /// Nobody is in it any more: what it was is returned.
+    /// Frees the row and returns what it was.
     pub(super) fn retire(&mut self) -> Self {
         let next = Self { generation: self.generation, is_asked: self.is_asked, ..Self::default() };
         std::mem::replace(self, next)
@@ -201,7 +201,7 @@ impl UpstreamRow {
         }
     }
 
-    /// It is lost: the handler is told so, once, unless it has closed it.
+    /// Notes that the upstream is lost: the handler is told once, unless it has closed it.
     pub(super) fn lose(&mut self, loss: UpstreamLoss) {
         if self.is_named() && !self.is_lost {
             self.loss.get_or_insert(loss);

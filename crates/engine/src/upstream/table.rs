@@ -20,7 +20,7 @@ pub(super) struct UpstreamTable {
     free: Vec<u32>,
     /// The row of each slot of the backend; good only while that is in use.
     by_slot: Vec<u32>,
-    /// Who serves which exchange.
+    /// Pairs of an exchange and the row of an upstream that serves it.
     ties: BTreeSet<(Address, u32)>,
     /// Rows that wait for the worker to take steps.
     asked: Vec<u32>,
@@ -156,7 +156,7 @@ impl UpstreamTable {
         Upstream { index, generation: self.rows[index as usize].generation }
     }
 
-    /// Nobody is in the row any more.
+    /// Frees a row and returns what it was.
     pub(super) fn retire(&mut self, index: u32) -> UpstreamRow {
         let row = self.rows[index as usize].retire();
         self.free.push(index);

@@ -45,7 +45,7 @@ pub enum UpstreamDeadline {
 /// What has happened on a connection that a handler has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamEvent<'a> {
-    /// It is connected.
+    /// The upstream is connected.
     Connected,
     /// Bytes came, at least one.
     Received(&'a [u8]),
@@ -61,7 +61,7 @@ pub enum UpstreamEvent<'a> {
 /// Why a connection was lost that a handler has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamLoss {
-    /// It could not be made, or has failed: an error number of the system, for instance ECONNREFUSED.
+    /// The connection could not be made, or has failed: an error number of the system, such as ECONNREFUSED.
     Failed(i32),
     /// A deadline has passed.
     TimedOut(UpstreamDeadline),

@@ -60,7 +60,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// It is being closed before its time.
+    /// Counts a connection's memory as leaving: it is being closed before its time.
     pub(super) fn count_leaving(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
         if !std::mem::replace(&mut connection.leaving, true) {
@@ -68,7 +68,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// It is gone with all it held.
+    /// Counts a connection as gone with all that it held.
     pub(super) fn count_gone(&mut self, slot: Slot) {
         let connection = &self.connections[slot as usize];
         self.overload.memory.change(connection.counted_bytes, 0);

@@ -30,7 +30,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Order::Leave { name, at_once } => {
                 self.listening.open.leave(&mut self.io, |other| other == name, at_once, now_ms);
             }
-            // Whoever asked may have gone.
+            // The receiver may be gone.
             Order::Answer(sender) => _ = sender.send(self.index),
         }
     }
@@ -59,7 +59,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.listening.open.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
         self.left = Some(left);
-        // Who speaks HTTP/2 hears of it before it is idle, and asks somebody else.
+        // A client that speaks HTTP/2 hears of it before it is idle, and asks another server.
         for slot in 0..self.connections.len() {
             if self.connections[slot].phase == Phase::Http2 {
                 let (connection, mut turn, _) = self.lend(slot as Slot);
@@ -86,7 +86,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if over {
             self.listening.open.hurry();
         }
-        // Who seems idle may have asked long ago, if the worker has not come to it.
+        // A client that seems idle may have asked long ago, if the worker has not come to it.
         if !over && self.io.now_ms() - now_ms > DRAIN_TURN_MS_MAX {
             return;
         }

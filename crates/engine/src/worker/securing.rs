@@ -113,7 +113,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.flush(slot);
     }
 
-    /// Who speaks plain HTTP is told so in plain text.
+    /// Tells a client that speaks plain HTTP so, in plain text.
     #[cold]
     fn refuse_plain(&mut self, slot: Slot, bytes: &[u8]) {
         self.stats.count_refusal(TlsRefusal::PlainHttp);
@@ -205,7 +205,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.close(slot);
             return true;
         }
-        // It said so itself before, and the session knows.
+        // The peer announced its end by an alert before, and the session knows.
         if errno == 0 && connection.has_ended() && connection.phase != Phase::Lingering {
             return true;
         }

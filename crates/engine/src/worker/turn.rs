@@ -42,7 +42,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             && self.outbox.upstreams().are_gone()
     }
 
-    /// One turn.
+    /// Takes one turn: hands over operations, waits, and deals with completions.
     ///
     /// # Errors
     /// What the backend cannot go on after.
@@ -338,7 +338,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.flush(slot);
     }
 
-    /// The same, for an exchange of it.
+    /// Lends a connection with what it needs to handle something for one of its exchanges.
     pub(super) fn lend_to(&mut self, address: Address) -> (&mut Connection, Turn<'_, H>, &I) {
         let (connection, mut turn, io) = self.lend(address.slot);
         turn.context.address.stream = address.stream;

@@ -108,7 +108,7 @@ fn pieces_come_over_time_on_each_stream() {
             for stream in [1, 3, 5, 7] {
                 client.send(&request(stream, true, "GET", "/drip?every=5ms&count=20", &[]));
             }
-            // One is taken back.
+            // Stream 7 is taken back.
             while client.heard(7).body.is_empty() {
                 client.next().expect("an open connection");
             }

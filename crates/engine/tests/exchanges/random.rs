@@ -19,7 +19,7 @@ fn told(body: &[u8]) -> String {
     }
 }
 
-/// One request, and what is answered.
+/// Adds a random request to `sent`, and gives what is to be answered.
 fn request(random: &mut Random, sent: &mut Vec<u8>) -> String {
     let size = [0, 1, 70, 5_000, 60_000, 300_000][random.below(6)] + random.below(30);
     match random.below(6) {

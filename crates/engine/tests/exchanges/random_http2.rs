@@ -21,7 +21,7 @@ struct Asked {
     /// Frames that are left to be sent.
     frames: Vec<Vec<u8>>,
     expected: Vec<u8>,
-    /// It is taken back, perhaps after its answer is whole.
+    /// The request is taken back, perhaps after its answer is whole.
     is_taken_back: bool,
     is_tied: bool,
 }
@@ -152,7 +152,7 @@ fn run(seed: u64) -> Vec<Ended> {
     let scripts = plans.iter_mut().map(|plan| std::mem::take(&mut plan.steps)).collect();
     let past = play(seed, faults, scripts);
     for (transcript, plan) in past.transcripts.iter().zip(&plans) {
-        // Who ends within the preface has not spoken HTTP/2.
+        // A client that ends within the preface has not spoken HTTP/2.
         if transcript.received.starts_with(b"HTTP/1.1 505 ") && !plan.whole {
             continue;
         }

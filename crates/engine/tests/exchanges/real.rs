@@ -1,4 +1,4 @@
-//! The same conversations with real sockets, on epoll and on io_uring.
+//! The conversations of this suite with real sockets, on epoll and on io_uring.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

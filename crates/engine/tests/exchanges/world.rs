@@ -35,7 +35,7 @@ pub(crate) struct World {
     pub(crate) upstreams: Vec<Vec<Step>>,
     /// Upstreams at a time.
     pub(crate) upstreams_max: u32,
-    /// Nobody answers at this upstream.
+    /// The upstream that accepts connections and never answers, if any.
     pub(crate) deaf: Option<usize>,
     pub(crate) budget_bytes: Option<u64>,
 }

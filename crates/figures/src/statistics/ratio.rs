@@ -117,7 +117,7 @@ mod tests {
         // Equal counts and variances: as many degrees of freedom as the plain test, 8; the error is 1.
         let (difference, half) = welch(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0, 4.0, 5.0, 6.0, 7.0]);
         assert!((difference - 2.0).abs() < 1e-9 && (half - 2.306).abs() < 1e-3, "{half}");
-        // One side without a spread: the other's degrees of freedom, 4; the error is the root of 1/2.
+        // The second sample has no spread: 4 degrees of freedom, those of the first; the error is sqrt(1/2).
         let (difference, half) = welch(&[1.0, 2.0, 3.0, 4.0, 5.0], &[6.0, 6.0, 6.0]);
         assert!((difference - 3.0).abs() < 1e-9 && (half - 2.776 * 0.5f64.sqrt()).abs() < 1e-3, "{half}");
     }

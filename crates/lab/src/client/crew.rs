@@ -70,7 +70,7 @@ impl ClientCrew {
                 // The child's copy; who holds one keeps all others waiting.
                 drop(lift.take());
                 match plan.client {
-                    // Nobody hears of an error but by the loops that are missing.
+                    // An error shows only by the loops that are missing.
                     AskedBy::Epoll => {
                         let children = (number..plan.children).step_by(count);
                         _ = event_loop::live(plan, board, barrier, children, cpu);
@@ -118,7 +118,7 @@ impl ClientCrew {
     pub(super) fn end(&mut self) {
         if let Self::Processes(processes) = self {
             for process in processes.drain(..) {
-                // It is ours until it was waited for; if it has ended already, all the better.
+                // The process is ours until it was waited for; if it has ended, the signal does nothing.
                 let _ = kill_process(process, Signal::KILL);
                 let _ = waitpid(Some(process), WaitOptions::empty());
             }

@@ -196,7 +196,7 @@ impl<'a> Crowd<'a> {
         if self.now_ns < self.earliest_ns {
             return;
         }
-        // Who begins from now on has more time than this.
+        // A loop that begins from now on has more time than this.
         self.earliest_ns = self.deadline_ns();
         for number in 0..self.seats.len() {
             match self.seats[number].deadline_ns {

@@ -1,4 +1,4 @@
-//! One round of one row: a server, a client, and what both are found to have done.
+//! A round of one row: a server, a client, and what both are found to have done.
 //!
 //! It must never go on with a server that has failed, nor hide that it has.
 

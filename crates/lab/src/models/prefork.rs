@@ -53,7 +53,7 @@ fn serve(options: &Options) -> io::Result<()> {
     // The parent serves nobody. It waits: for the death of a child, which gets a successor, or for its own
     // end.
     while wait_for_signal(&signals) == libc::SIGCHLD {
-        // One signal may stand for several deaths.
+        // A single signal may stand for several deaths.
         // SAFETY: nobody asks how they ended, so nothing is written.
         while let child @ 1.. = unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } {
             if let Some(place) = children.iter().position(|&other| other == child) {

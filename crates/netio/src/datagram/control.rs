@@ -10,7 +10,7 @@ use super::Ecn;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
-/// One of them.
+/// A control message: what travels beside a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
     /// The two bits of ECN; read only (see [`Controls::push_ecn`]).
@@ -58,7 +58,7 @@ impl Controls {
         self.length = length.min(Self::BYTES);
     }
 
-    /// One more to send.
+    /// Adds a control message for sending.
     pub(super) fn push(&mut self, control: Control) {
         match control {
             Control::Ecn(ecn) => self.push_ecn(ecn, false),
@@ -137,7 +137,7 @@ fn split_first(bytes: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
 
 fn read(level: i32, kind: i32, data: &[u8]) -> Option<Control> {
     match (level, kind) {
-        // One byte from IPv4, four from IPv6.
+        // ECN is one byte from IPv4, four from IPv6.
         (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
             let bits = match *data {
                 [bits] => bits,

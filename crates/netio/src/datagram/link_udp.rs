@@ -18,7 +18,7 @@ const FRAME_BYTES_MAX: usize = 65_507;
 /// Bytes the kernel may keep until they are taken: those of a ring.
 const RECEIVE_BYTES: usize = 4 << 20;
 
-/// One UDP socket.
+/// A UDP socket that carries frames.
 #[derive(Debug)]
 pub struct LinkUdp {
     socket: UdpSocket,

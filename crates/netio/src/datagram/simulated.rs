@@ -23,11 +23,11 @@ const EMSGSIZE: i32 = 90;
 /// What goes wrong, and how often: chances in a thousand, each tried for every datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NetworkFaults {
-    /// It never arrives.
+    /// The datagram never arrives.
     pub loss: u32,
-    /// It arrives twice.
+    /// The datagram arrives twice.
     pub doubling: u32,
-    /// It is late by up to `delay_ms_max`, so that later ones overtake it.
+    /// The datagram is late by up to `delay_ms_max`, so that later ones overtake it.
     pub reordering: u32,
     /// The most that adds to the way of 1 ms, in milliseconds.
     pub delay_ms_max: u32,
@@ -70,7 +70,7 @@ pub struct Network {
     state: Rc<RefCell<State>>,
 }
 
-/// One end of it.
+/// A simulated socket of a [`Network`], at an address of its own.
 #[derive(Debug)]
 pub struct SimulatedDatagrams {
     address: SocketAddr,
@@ -94,7 +94,7 @@ impl Network {
         Self { state: Rc::new(RefCell::new(state)) }
     }
 
-    /// One more end.
+    /// Adds a socket at an address.
     ///
     /// # Panics
     /// If the address has an end.
@@ -106,7 +106,7 @@ impl Network {
         SimulatedDatagrams { address, network: self.clone(), ready }
     }
 
-    /// It is so late now: what has been under way until then arrives. Time does not go back.
+    /// Sets the time to `now_ms`: what has been under way until then arrives. Time does not go back.
     pub fn advance_to(&self, now_ms: u64) {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -192,7 +192,7 @@ impl Datagrams for SimulatedDatagrams {
         let Some(mailbox) = state.ends.get_mut(&self.address) else { return Ok(0) };
         let count = mailbox.arrived.len().min(count_max);
         let arrived: Vec<Arrived> = mailbox.arrived.drain(..count).collect();
-        // Who takes may send.
+        // The caller's `take` may send: the state must not be borrowed then.
         drop(state);
         for Arrived { from, to, mut bytes, ecn } in arrived {
             let path = UdpPath { peer: from, local: Some(to.ip()) };

@@ -44,7 +44,7 @@ pub struct UdpPath {
     pub local: Option<IpAddr>,
 }
 
-/// One UDP socket.
+/// A UDP socket that sends and receives in batches.
 pub struct Udp {
     socket: OwnedFd,
     segments_max: usize,
@@ -64,7 +64,7 @@ impl Udp {
         Ok(udp)
     }
 
-    /// The same, but that each datagram comes by itself.
+    /// A socket like [`Udp::new`] makes, but the kernel does not join datagrams: each comes by itself.
     pub(crate) fn unjoined(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let six = matches!(rustix::net::getsockname(&socket)?.try_into(), Ok(SocketAddr::V6(_)));
@@ -102,7 +102,7 @@ impl Udp {
         self.socket.as_raw_fd()
     }
 
-    /// One batch, after an error of one datagram the next.
+    /// Receives a batch. After an error that belongs to one datagram it tries the next.
     fn receive_some(&mut self, names: &mut Names, wanted: usize) -> io::Result<usize> {
         // SAFETY: all zeroes are a valid header: no name, no pieces, no control data.
         let mut headers: [libc::mmsghdr; BATCH_MAX] = unsafe { std::mem::zeroed() };

@@ -36,7 +36,7 @@ pub(super) enum Stop {
     Draining,
     /// See [`FileStep::Cold`]; `warm` is to be called.
     Cold,
-    /// It cannot go on: an `errno`.
+    /// The flight cannot go on: an `errno`.
     Failed(i32),
 }
 

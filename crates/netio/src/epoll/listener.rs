@@ -38,7 +38,7 @@ pub(super) enum Accept {
     Stopped(Errno),
 }
 
-/// One listener.
+/// A listening socket or khttpd's device, and whether connections are accepted at it.
 #[derive(Debug)]
 pub(super) struct Listener {
     /// None once it was given up.

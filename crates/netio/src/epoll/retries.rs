@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{Slot, clock};
 
-/// Who waits until when.
+/// Sends that wait, each with the time until which it does.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     /// Time in milliseconds, slot and generation; few, and in no order.

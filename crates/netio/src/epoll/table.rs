@@ -13,7 +13,7 @@ use crate::{Capacity, Slot};
 /// No flight, or no next free slot.
 const NONE: u32 = u32::MAX;
 
-/// One connection, or a free place for one.
+/// A connection, or a free place for one.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Option<OwnedFd>,
@@ -47,7 +47,7 @@ impl Connection {
     pub(super) const SHUTDOWN_LATER: u16 = 1 << 8;
     /// Nothing was received yet.
     pub(super) const FRESH: u16 = 1 << 9;
-    /// It was sent for when last served: if there is something to receive too, that comes next.
+    /// The connection was sent for when last served: if there is something to receive too, that comes next.
     pub(super) const SENT_FOR: u16 = 1 << 10;
     /// The kernel refused to watch it.
     pub(super) const UNWATCHABLE: u16 = 1 << 11;

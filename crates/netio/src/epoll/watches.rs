@@ -59,7 +59,7 @@ impl Watches {
     /// Ends the watching, also where somebody else holds the same socket.
     pub(super) fn remove(&mut self, epoll: &OwnedFd, watch: Watch) {
         if let Some(descriptor) = self.descriptors.get_mut(watch as usize).and_then(Option::take) {
-            // It was added, and is open: that does not fail.
+            // The descriptor was added and is open: `delete` does not fail.
             let _ = epoll::delete(epoll, &descriptor);
         }
     }

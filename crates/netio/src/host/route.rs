@@ -18,7 +18,7 @@ use message::{Answer, Request};
 /// Address of an Ethernet interface.
 pub type HardwareAddress = [u8; 6];
 
-/// One answer of the kernel fits: an interface with all its attributes is some 2 KiB.
+/// Bytes for one answer of the kernel: an interface with all its attributes is some 2 KiB.
 const ANSWER_BYTES: usize = 32 * 1024;
 /// How often and how long it is waited for a neighbour to answer: a second in all, as ARP does.
 const RESOLVE_TRIES: u32 = 100;
@@ -54,7 +54,7 @@ pub struct Route {
     pub is_local: bool,
     /// The address belongs to one host (not a broadcast or multicast address).
     pub is_unicast: bool,
-    /// It would be given to a router.
+    /// The packet would be given to a router.
     pub has_gateway: bool,
 }
 

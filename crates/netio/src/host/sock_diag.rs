@@ -366,7 +366,7 @@ mod tests {
         let mut asking = [connect(), connect()];
         asking.iter_mut().for_each(|stream| stream.write_all(b"two").unwrap());
         until(2);
-        // One of them is read from, and sends more.
+        // The server reads from one of the two connections, whose client then sends more.
         let listener = std::net::TcpListener::from(listener);
         listener.set_nonblocking(false).unwrap();
         let mut accepted: Vec<TcpStream> = (0..4).map(|_| listener.accept().unwrap().0).collect();

@@ -1,4 +1,4 @@
-//! Who has made a Unix socket, asked by netlink (sock_diag(7)).
+//! The user who has made a Unix socket, asked by netlink (sock_diag(7)).
 //!
 //! It must never wait: the kernel answers while it is being asked.
 
@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = 16;
 const REQUEST_BYTES: usize = 24;
 /// `struct unix_diag_msg`; attributes (`struct rtattr`: length, kind) follow.
 const MESSAGE_BYTES: usize = 16;
-/// One socket with its user has 44 bytes; an error repeats the question.
+/// Bytes for an answer: one socket with its user has 44 bytes; an error repeats the question.
 const ANSWER_BYTES: usize = 256;
 /// `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;

@@ -39,7 +39,7 @@ impl Simulated {
         peer
     }
 
-    /// Nobody answers at this address, be it to refuse: who connects there waits until the kernel gives up.
+    /// From now on a SYN to this address is neither answered nor refused: a `connect` to it times out.
     pub fn deaf_at(&mut self, address: SocketAddr) {
         self.deaf.push(address);
     }
@@ -90,7 +90,7 @@ impl Simulated {
         Ok(slot)
     }
 
-    /// Who listens at the target's address, or wherever one may connect to.
+    /// Takes the peer that listens at the target's address, or one that listens at no address of its own.
     fn take_listening(&mut self, target: &Target) -> Option<PeerId> {
         let wanted = match &target.address {
             Address::Internet(address) => Some(*address),

@@ -19,7 +19,7 @@ const ECONNREFUSED: i32 = 111;
 const ECONNRESET: i32 = 104;
 const ETIMEDOUT: i32 = 110;
 
-/// One attempt, decided when it begins.
+/// An attempt to connect, decided when it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attempt {
     begun_ms: u64,
@@ -46,7 +46,7 @@ impl Attempt {
         Self { begun_ms: now_ms, over_ms: now_ms + length_ms, errno }
     }
 
-    /// One that nobody answers.
+    /// An attempt that is never answered.
     pub(super) fn unanswered(now_ms: u64) -> Self {
         Self { begun_ms: now_ms, over_ms: now_ms + UNANSWERED_MS, errno: ETIMEDOUT }
     }

@@ -27,12 +27,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// One that was accepted.
+    /// A connection that was accepted.
     pub(super) fn accepted(peer: PeerId) -> Self {
         Self::new(Some(peer), None)
     }
 
-    /// One that may come to be.
+    /// A connection that is being made, and may fail.
     pub(super) fn connecting(peer: Option<PeerId>, attempt: Attempt) -> Self {
         Self::new(peer, Some(attempt))
     }

@@ -11,7 +11,7 @@ const ECHO_BYTES_MAX: usize = 64 * 1024;
 /// Name of a peer, in the order they were made.
 pub type PeerId = usize;
 
-/// One step of a peer's script, done in order.
+/// A step of a peer's script, done in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Send these bytes.
@@ -71,21 +71,21 @@ pub(super) struct Peer {
     steps: VecDeque<Step>,
     /// Where it connects from, or listens.
     pub(super) address: Option<SocketAddr>,
-    /// It does nothing before there is a connection to it.
+    /// The peer does nothing before there is a connection to it.
     waits_for_connection: bool,
     wait_until_ms: Option<u64>,
     /// Sent by the peer, not yet delivered to the server.
     pub(super) unread: VecDeque<u8>,
     pub(super) half_closed: bool,
     pub(super) reset: bool,
-    /// It takes no more bytes than so many in all.
+    /// The peer takes no more bytes than so many in all.
     taken_max: usize,
     /// What the kernel has taken for it, and so many at most.
     queue: VecDeque<u8>,
     queue_bytes_max: usize,
     /// What it takes goes back.
     pub(super) echoes: bool,
-    /// It goes on after the other side has half-closed, and whether that has.
+    /// The peer goes on after the other side has half-closed, and whether that has.
     pub(super) outlasts: bool,
     pub(super) sees_end: bool,
     pub(super) transcript: Transcript,
@@ -111,7 +111,7 @@ impl Peer {
         }
     }
 
-    /// One that is connected to, and begins its script with `connected`.
+    /// A peer that is connected to, and begins its script with `connected`.
     pub(super) fn listening(script: Vec<Step>) -> Self {
         Self { waits_for_connection: true, ..Self::new(script) }
     }
@@ -160,7 +160,7 @@ impl Peer {
         Taken { mark: self.transcript.received.len() as u64, left_bytes: self.queue.len() as u64 }
     }
 
-    /// One more step at the end.
+    /// Adds a step to the end of the script.
     pub(super) fn add(&mut self, step: Step) {
         self.steps.push_back(step);
     }

@@ -27,7 +27,7 @@ use crate::Completion;
 /// enough that one listener does not keep the last slots from another.
 const SINGLE_ACCEPTS_MAX: u32 = 8;
 
-/// The same while peers are learnt and slots are plenty, so that a burst takes few turns there too.
+/// Like `SINGLE_ACCEPTS_MAX` while peers are learnt and slots are plenty: a burst takes few turns there too.
 const LEARNING_ACCEPTS_MAX: u32 = CALLERS_MAX;
 
 impl Uring {

@@ -206,7 +206,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.address(buffer), length) }
     }
 
-    /// The same, to be changed where they stand.
+    /// The first `length` bytes of a buffer the kernel has filled, to be changed where they stand.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, buffer: u16, length: usize) -> &mut [u8] {
         assert!(buffer <= self.mask && length <= BUFFER_SIZE_BYTES);

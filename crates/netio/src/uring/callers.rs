@@ -38,7 +38,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Nobody asks who it is.
+    /// An accept that does not ask for the peer's address.
     pub(crate) const UNKNOWN: Self =
         Self { address: std::ptr::null_mut(), address_bytes: std::ptr::null_mut(), number: 0 };
 }

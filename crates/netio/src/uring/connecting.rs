@@ -30,7 +30,7 @@ impl Uring {
         }
         let address = target.peer()?;
         if matches!(target.address, Address::Unix(_)) {
-            // It does not wait for a peer but for room in its queue: a ring would have a thread do that.
+            // A Unix socket waits for room in its queue, not for a peer: a ring would have a thread do that.
             let socket = self.make_socket(target, SocketFlags::NONBLOCK)?;
             let outcome = rustix::net::connect(&socket, &address);
             rustix::io::ioctl_fionbio(&socket, false)?;

@@ -16,7 +16,7 @@ pub struct Features {
     pub single_issuer: bool,
     /// Completions are worked out only when the worker asks for them (6.1).
     pub defer_taskrun: bool,
-    /// One indirection less in the submission queue (6.6).
+    /// The submission queue has no array of indices, which saves an indirection (6.6).
     pub no_sqarray: bool,
     /// A connection can be made a normal descriptor, so that files go out by sendfile(2) (6.8).
     pub fixed_fd_install: bool,

@@ -75,7 +75,7 @@ impl Uring {
         None
     }
 
-    /// One step of the file that has waited longest. Returns whether there was one to be done in this turn.
+    /// Takes a step of the file that has waited longest. Returns whether one was to be taken in this turn.
     pub(crate) fn step_next_file(&mut self) -> bool {
         if self.file_steps_left == 0 {
             return false;

@@ -17,7 +17,7 @@ pub(crate) struct Device {
     rooms: Box<[Room; ROOMS_COUNT]>,
 }
 
-/// One connection on its way.
+/// A connection on its way into the table of direct descriptors.
 #[derive(Default)]
 struct Room {
     /// `None` while the room is free.

@@ -72,7 +72,7 @@ impl Drop for FileJob {
 
 /// What is next to be sent.
 pub(crate) enum Piece {
-    /// One run of bytes; `more` if it is not the end.
+    /// A run of bytes; `more` if it is not the end.
     Bytes { address: *const u8, length: usize, more: bool },
     /// Several runs; the header stands in the entry.
     Vectors { header: *const libc::msghdr, length: usize, more: bool },
@@ -82,7 +82,7 @@ pub(crate) enum Piece {
     End,
 }
 
-/// One send.
+/// A send that the kernel has, or is about to have.
 #[derive(Default)]
 pub(crate) struct InFlight {
     /// The container.
@@ -137,7 +137,7 @@ impl InFlight {
         self.file.as_ref().map_or(0, |job| job.progress.sent_bytes())
     }
 
-    /// One step of the present part of a file.
+    /// Takes a step of the present part of a file.
     pub(crate) fn step_file(&mut self) -> FileStep {
         match self.file_and_part() {
             Some((FileJob { socket: Some(socket), progress, .. }, part)) => {

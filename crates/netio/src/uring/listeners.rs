@@ -15,11 +15,11 @@ use crate::{Queue, socket};
 pub(crate) struct Place {
     /// Index of the ring.
     pub(crate) ring: usize,
-    /// One operation for all connections to come; else one for each.
+    /// A single operation accepts all connections to come; else each takes its own.
     pub(crate) multishot: bool,
 }
 
-/// One listener.
+/// A listener and its accepts that are with the kernel.
 pub(crate) struct Listener {
     /// The listening socket, or the device; `None` once it was given up.
     pub(crate) socket: Option<OwnedFd>,
@@ -90,7 +90,7 @@ impl Listener {
         let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
     }
 
-    /// One of its operations has come back from the kernel.
+    /// Notes that an operation of the listener has come back from the kernel.
     pub(crate) fn note_end(&mut self) {
         self.outstanding -= 1;
         if self.outstanding == 0 {

@@ -11,7 +11,7 @@ use rustix::net::SocketAddrAny;
 /// over costs little for each.
 const PASSAGES_MAX: usize = 64;
 
-/// One socket and where it is to connect to.
+/// A socket and the address that it is to connect to.
 struct Passage {
     descriptor: RawFd,
     address: SocketAddrAny,
@@ -27,7 +27,7 @@ pub(crate) struct Passages {
 
 /// Where the operations find the descriptor and the address, until `clear`.
 pub(crate) struct Pointers {
-    /// One descriptor.
+    /// The socket's normal descriptor.
     pub(crate) descriptor: *const RawFd,
     /// The peer's address.
     pub(crate) address: *const libc::sockaddr,

@@ -204,7 +204,7 @@ impl Trial {
         Ok(Self { ring, batch: Vec::new(), listener })
     }
 
-    /// One connection stays idle while another is served and closed.
+    /// Tries a server in small: one connection stays idle while another is served and closed.
     fn converse(mut self) -> Result<(), Refusal> {
         let mut idle = self.client()?;
         let accept = opcode::AcceptMulti::new(Fd(self.listener.as_raw_fd())).allocate_file_index(true);

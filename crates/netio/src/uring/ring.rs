@@ -1,4 +1,4 @@
-//! One ring: setting it up, putting operations in, entering the kernel, taking completions out.
+//! A ring of io_uring: setting it up, putting operations in, entering the kernel, taking completions out.
 //!
 //! Owns the ring, its table of direct descriptors (only how many are in use; the kernel picks which) and its
 //! receive buffers. It must never know what an operation means. Order of calls: `push` any number of times,
@@ -35,7 +35,7 @@ pub(crate) struct RingLimits {
     pub(crate) watched: bool,
 }
 
-/// One ring with its table and buffers. The fields are dropped in this order: the ring before its buffers.
+/// A ring with its table and buffers. The fields are dropped in this order: the ring before its buffers.
 pub(crate) struct Ring {
     uring: IoUring,
     /// Receive buffers.

@@ -123,12 +123,12 @@ impl Uring {
             return None;
         }
         match -result {
-            // It is over, and has not failed.
+            // The send is over, and has not failed.
             libc::ENOENT => {
                 state.clear(SENDING | CLOSE_LINKED);
                 self.finish_send(slot, 0);
             }
-            // It is on its way out, and looked for again a moment later.
+            // The send is on its way out, and looked for again a moment later.
             libc::EALREADY | libc::ETIME => {
                 let (send, close) = (self.token(Operation::Send, slot), self.token(Operation::Close, slot));
                 let (ring, _) = self.place_of(slot);

@@ -136,7 +136,7 @@ impl Uring {
         Self::with_limits(listeners, waker, capacity, features, limits)
     }
 
-    /// The same with sizes of the caller's choice.
+    /// A backend like [`Uring::new`] makes, with limits of the caller's choice.
     ///
     /// # Errors
     /// Those of [`Uring::new`].

@@ -34,7 +34,7 @@ impl Scene {
         Self::of(16, Duration::from_secs(10))
     }
 
-    /// The same for so many connections, with bursts that are over after this time.
+    /// A backend for so many connections, with bursts that are over after this time.
     fn of(capacity: u32, burst: Duration) -> Option<Self> {
         let features = probe().inspect_err(|refusal| eprintln!("not tested: {refusal}")).ok()?;
         let listener = listener();

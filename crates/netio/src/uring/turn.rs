@@ -1,4 +1,4 @@
-//! One turn of the worker: hand over, wait, and hand out what has happened.
+//! A turn of the worker: hand over, wait, and hand out what has happened.
 //!
 //! It must never let one kind of work starve another: completions of a turn are bounded, files take one step
 //! each. Order within a turn: what was decided without the kernel, the completions of the first ring, those

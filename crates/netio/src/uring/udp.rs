@@ -45,7 +45,7 @@ const WORDS_BYTES: usize = 16;
 const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
 const DATAGRAM_START: usize = WORDS_BYTES + NAME_BYTES + CONTROL_BYTES_MAX;
 
-/// One UDP socket with a ring to receive by.
+/// A UDP socket with a ring to receive by.
 pub struct UdpRing {
     udp: Udp,
     ring: ManuallyDrop<Ring>,

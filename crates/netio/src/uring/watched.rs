@@ -4,12 +4,12 @@
 
 use std::os::fd::OwnedFd;
 
-/// One of them.
+/// A descriptor that is watched.
 #[derive(Debug)]
 pub(crate) struct Watched {
     /// `None` once nothing names it: its number may be used again.
     pub(crate) descriptor: Option<OwnedFd>,
-    /// Somebody wants to know.
+    /// The worker wants to be told when the descriptor is ready.
     pub(crate) wanted: bool,
     /// Polls with the kernel.
     pub(crate) polls: u32,

@@ -103,7 +103,7 @@ pub(crate) fn refuse_and_accept<I: Io>(make: Make<I>) {
     harness.io.refuse(0);
     harness.settle();
     let mut waiting: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(harness.address).unwrap()).collect();
-    // One may have been under way.
+    // An accept may have been with the kernel when accepting was refused.
     let early = harness.settle();
     assert!(early.len() <= 1, "{early:?}");
     harness.io.accept(0);

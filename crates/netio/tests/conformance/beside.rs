@@ -34,7 +34,7 @@ fn narrow_peer() -> (TcpListener, Target) {
     (listener, target)
 }
 
-/// One end of a relay.
+/// A side of a relay.
 #[derive(Default)]
 struct End {
     partner: Slot,
@@ -320,7 +320,7 @@ pub(crate) fn full_of_either<I: Io>(make: Make<I>) {
             drop(client);
             assert_eq!(refusal(&mut harness), Some(ENFILE));
             harness.io.accept(0);
-            // Somebody waits, and there is room for one.
+            // A client waits, and there is room for one.
             let accepted = loop {
                 match harness.next() {
                     Event::Accepted(slot) => break slot,

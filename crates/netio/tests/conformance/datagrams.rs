@@ -57,7 +57,7 @@ pub(crate) fn a_ring_of_datagrams_wakes_the_worker<I: Io>(make: Make<I>) {
 fn wake<I: Io>(make: Make<I>, mut udp: impl Datagrams<Path = UdpPath>, address: SocketAddr) {
     let mut harness = Harness::new(make, 4);
     let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    // One that was there before is told too.
+    // A datagram that was there before the watch is told too.
     peer.send_to(b"early", address).unwrap();
     let watch = harness.io.watch(udp.readiness().unwrap()).unwrap();
     assert_eq!(next_datagrams(&mut harness, watch, &mut udp), [b"early"]);

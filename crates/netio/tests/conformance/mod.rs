@@ -24,8 +24,8 @@ pub(crate) mod tuning;
 /// How a test makes its backend: listeners, waker, capacity.
 pub(crate) type Make<I> = fn(Vec<OwnedFd>, Waker, Capacity) -> I;
 
-/// One `#[test]` for every function of the conformance modules. The arguments are a [`Make`] and a function
-/// that tells whether the backend can be made here; where not, the tests pass.
+/// Makes a `#[test]` of every function of the conformance modules. The arguments are a [`Make`] and a
+/// function that tells whether the backend can be made here; where not, the tests pass.
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:expr, $available:expr) => {

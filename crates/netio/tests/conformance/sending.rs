@@ -108,7 +108,7 @@ fn interleaved(slices: usize, slice_bytes: usize, own_bytes: usize) -> (Outgoing
     for _ in 0..slices {
         outgoing.bytes().extend(pattern_bytes(offset, own_bytes));
         offset += own_bytes as u64;
-        // One byte more on each side, which must not be sent.
+        // The slice has a byte more on each side, which must not be sent.
         let bytes: Arc<[u8]> = pattern_bytes(offset.wrapping_sub(1), slice_bytes + 2).into();
         outgoing.push_shared(Slice { bytes, start: 1, end: 1 + slice_bytes });
         offset += slice_bytes as u64;

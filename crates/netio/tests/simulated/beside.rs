@@ -20,10 +20,10 @@ fn target() -> Target {
     Target::new(Address::Internet(upstream()))
 }
 
-/// One end of a relayed pair.
+/// A side of a relayed pair.
 #[derive(Default)]
 struct Half {
-    /// Nobody yet, while a connection to an upstream is being made.
+    /// The other side; `None` while a connection to an upstream is being made.
     partner: Option<Slot>,
     queued: Vec<u8>,
     sending: bool,

@@ -90,7 +90,7 @@ impl Connection {
         Ok(())
     }
 
-    /// One delivery. Whether the session has closed.
+    /// Gives the session one delivery of bytes. Returns whether the session has closed.
     fn deliver(&mut self, bytes: &[u8]) -> bool {
         let joined = self.session.take_kept(bytes).into_owned();
         let mut input = &joined[..];

@@ -143,7 +143,7 @@ impl Discard {
         u64::from(self.taken_bytes) + u64::from(bytes) <= DISCARDED_BODY_BYTES_MAX
     }
 
-    /// One byte of what surrounds the chunks.
+    /// Takes one byte of what surrounds the chunks: size lines and trailer.
     fn step(&mut self, mut lines: Lines, byte: u8) -> Rest {
         match lines.step(byte) {
             None => return Rest::Broken,

@@ -22,7 +22,7 @@ pub(super) struct Lines {
 pub(super) enum Sign {
     /// Nothing that concerns the reader.
     Nothing,
-    /// One more digit of the chunk's size, as a number below 16.
+    /// Another digit of the chunk's size, as a number below 16.
     Digit(u8),
     /// The size line has ended: so many bytes of data follow.
     SizeRead,
@@ -90,7 +90,7 @@ impl Lines {
         self.position = Position::TrailerFirst;
     }
 
-    /// One byte that is not data; `None` when it may not stand here.
+    /// Takes one byte that is not data; gives `None` when it may not stand here.
     pub(super) fn step(&mut self, byte: u8) -> Option<Sign> {
         let mut sign = Sign::Nothing;
         self.position = match (self.position, byte) {

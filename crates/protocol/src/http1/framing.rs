@@ -18,13 +18,13 @@ pub(super) struct FramingFields {
 }
 
 impl FramingFields {
-    /// One Content-Length line. A list of equal numbers counts as one number (RFC 9110, section 8.6).
+    /// Takes a Content-Length line. A list of equal numbers counts as one number (RFC 9110, section 8.6).
     pub(super) fn add_content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
         self.length_bytes = merge_content_length(self.length_bytes, value).map_err(Refusal::bad)?;
         Ok(())
     }
 
-    /// One Transfer-Encoding line. Several lines are one list (RFC 9110, section 5.3).
+    /// Takes a Transfer-Encoding line. Several lines are one list (RFC 9110, section 5.3).
     pub(super) fn add_transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
         self.coded = true;
         for coding in list_members(value) {

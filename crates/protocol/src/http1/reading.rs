@@ -102,7 +102,7 @@ impl BodyReader {
         piece
     }
 
-    /// One byte of what surrounds the chunks.
+    /// Takes one byte of what surrounds the chunks: size lines and trailer.
     fn step(&mut self, mut lines: Lines, byte: u8) -> Rest {
         match lines.step(byte) {
             None => return Rest::Broken,

@@ -10,11 +10,11 @@ use crate::status::Status;
 pub(super) enum Persistence {
     /// Nothing: HTTP/1.1 stays open by default.
     Implied,
-    /// It is closed after this response.
+    /// The connection is closed after this response.
     Close,
-    /// It is closed because the request's body will not be read; no longer if it is read after all.
+    /// The connection is closed because the body of the request will not be read; reading it keeps it open.
     Unread,
-    /// It stays open although the peer speaks HTTP/1.0.
+    /// The connection stays open although the peer speaks HTTP/1.0.
     KeepAlive,
 }
 

@@ -95,7 +95,7 @@ pub enum BodyRule {
     Omit,
 }
 
-/// One HTTP/1.1 connection. 40 bytes, and no heap while idle.
+/// The protocol state of an HTTP/1.1 connection: 40 bytes, and no heap while idle.
 #[derive(Debug)]
 pub struct Session {
     /// Nearly always nothing.
@@ -126,14 +126,14 @@ struct Held {
 
 const _: () = assert!(size_of::<Session>() <= 40);
 
-/// Who has the word.
+/// Which side acts next: the peer, the handler, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The peer, with the head of its first request.
     First,
     /// The peer, with the head of another request that has begun.
     Head,
-    /// Nobody: the connection is idle between two requests.
+    /// Neither: the connection is idle between two requests.
     Idle,
     /// The handler, with a response that has not begun. The peer too, if the body is asked for.
     Answering,
@@ -143,7 +143,7 @@ enum Phase {
     Answered,
     /// The peer, with the rest of a body.
     Discarding,
-    /// Nobody ever more.
+    /// Neither: the connection has ended.
     Closed { linger: bool },
 }
 

@@ -12,7 +12,7 @@ pub enum BodyOut {
     Length(u64),
     /// The chunked transfer coding.
     Chunked,
-    /// It ends with the connection.
+    /// The end of the connection ends the body.
     UntilClose,
 }
 

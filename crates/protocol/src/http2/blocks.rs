@@ -129,7 +129,7 @@ mod tests {
         [b"\x82\x84\x87\x01\x01a\x40\x01x\x01", &value[..]].concat()
     }
 
-    /// The same by the number of the newest field.
+    /// The head of `adding`, where `x` is named by the number of the newest field in the table.
     const AGAIN: &[u8] = b"\x82\x84\x87\x01\x01a\xbe";
 
     fn head(value: &str) -> Vec<u8> {

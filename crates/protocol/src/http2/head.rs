@@ -42,9 +42,9 @@ type Part = (u32, u32);
 /// Why a head is no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadFault {
-    /// It breaks a rule: the stream is reset.
+    /// The head breaks a rule: the stream is reset.
     Malformed,
-    /// It is larger than what is taken: it is answered.
+    /// The head is larger than what is taken: the request is answered with a refusal.
     TooLarge,
 }
 

@@ -87,7 +87,7 @@ pub enum Event<'e> {
     },
 }
 
-/// One HTTP/2 connection.
+/// The protocol state of an HTTP/2 connection.
 #[derive(Debug)]
 pub struct Session {
     /// Nothing while nothing waits.
@@ -117,7 +117,7 @@ const _: () = assert!(size_of::<Session>() <= 72);
 
 /// The request given last waits for its answer. The lowest four bits are its priority.
 const CURRENT: u8 = 1 << 7;
-/// It is a HEAD request.
+/// The request given last is a HEAD request.
 const CURRENT_HEAD: u8 = 1 << 6;
 /// Its response has begun.
 const CURRENT_BEGUN: u8 = 1 << 5;

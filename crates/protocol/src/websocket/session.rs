@@ -51,7 +51,7 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// One WebSocket.
+/// The protocol state of a WebSocket connection.
 #[derive(Debug)]
 pub struct Session {
     /// What is half received; none most of the time.

@@ -8,7 +8,7 @@ use staunch_protocol::{BodyIn, Fields, Status, Timeouts, Version};
 
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 
-/// One request and what became of it.
+/// A request and what became of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     path: Vec<u8>,
@@ -78,7 +78,7 @@ pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, ways: u64) -> 
 }
 
 impl Driver {
-    /// One delivery, by the contract of the session. Whether the session has closed.
+    /// Gives the session one delivery, by its contract. Returns whether the session has closed.
     fn deliver(&mut self, bytes: &[u8]) -> bool {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];

@@ -92,7 +92,7 @@ pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner
     drive(None, pieces, manner)
 }
 
-/// The same to one of several sessions that share what they remember.
+/// Runs one of several sessions that share a memory of heads.
 #[allow(dead_code, reason = "a fuzz target that reads bodies has no use for it")]
 pub(crate) fn run_with<'p>(
     heads: &mut RequestMemory,
@@ -160,7 +160,7 @@ impl Driver<'_> {
         self.transcript.output.extend_from_slice(format!("{rule:?}\r\n\r\n").as_bytes());
     }
 
-    /// One delivery, by the contract of the session. Whether the session has closed.
+    /// Gives the session one delivery, by its contract. Returns whether the session has closed.
     fn deliver(&mut self, bytes: &[u8]) -> bool {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];

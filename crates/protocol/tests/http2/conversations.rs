@@ -161,7 +161,7 @@ fn a_body_that_is_awaited_has_a_deadline_and_one_withheld_has_none() {
     driver.end();
 }
 
-/// Who sends as much as it may comes to the end of a window with few bytes, again and again.
+/// A peer that sends as much as it may comes to the end of a window with few bytes, again and again.
 #[test]
 fn the_last_bytes_of_a_window_are_not_odd() {
     let mut driver = driver(WAITS);

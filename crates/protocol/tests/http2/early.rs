@@ -142,7 +142,7 @@ fn a_late_frame_that_trickles_has_a_deadline() {
     driver.end();
 }
 
-/// One that goes on is read to its end.
+/// A late frame whose bytes go on coming is read to its end.
 #[test]
 fn a_late_frame_of_a_slow_peer_is_read() {
     let mut driver = driver(READS);

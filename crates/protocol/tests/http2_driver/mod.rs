@@ -155,7 +155,7 @@ impl Driver {
         }
     }
 
-    /// One delivery, by the contract. Whether the session has closed.
+    /// Gives the session one delivery, by its contract. Returns whether the session has closed.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> bool {
         let joined = self.session.take_kept(bytes).into_owned();
         let mut input = &joined[..];

@@ -21,7 +21,7 @@ pub(crate) fn read<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, asked_by_head
     read_with(None, pieces, asked_by_head)
 }
 
-/// The same, with the help of a memory of heads.
+/// Reads answers as `read` does, with the help of a memory of heads.
 pub(crate) fn read_with<'p>(
     memory: Option<&mut HeadMemory>,
     pieces: impl IntoIterator<Item = &'p [u8]>,

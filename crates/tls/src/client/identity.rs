@@ -1,4 +1,4 @@
-//! Who a client is by its certificate.
+//! The identity of a client by its certificate.
 //!
 //! It must never be made of a certificate that was not verified, and never keep the certificate itself.
 use std::fmt::Write as _;

@@ -21,7 +21,7 @@ pub struct CertificatePolicy {
     /// Tells the authorities from those of other policies for as long as the process lives, whatever is in
     /// their files.
     pub number: u64,
-    /// Who vouches for clients.
+    /// The authorities that vouch for clients.
     pub authority: Arc<ClientAuthority>,
     /// Whether a client without a certificate is refused.
     pub is_required: bool,

@@ -1,4 +1,4 @@
-//! One key of tickets: made here, read from a file, or left by the process before.
+//! A key of tickets: made here, read from a file, or left by the process before.
 //!
 //! The secret stands in one place of the heap and is wiped when the key goes. It must never be shown, copied
 //! to a stack, or used but for what the key of one ticket is made of.
@@ -17,7 +17,7 @@ const SHORT_FILE_BYTES: usize = 48;
 /// Bytes of a file with keys for AES-256.
 const FILE_BYTES: usize = 80;
 
-/// One key and since when it seals, in seconds since 1970 (0: it is from a file).
+/// A key and since when it seals, in seconds since 1970 (0: it is from a file).
 #[derive(PartialEq, Eq)]
 pub(super) struct TicketKey {
     pub(super) name: [u8; NAME_BYTES],

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;
 
-/// Somebody who signs.
+/// An authority that signs certificates of these tests.
 pub(crate) struct Authority {
     params: CertificateParams,
     key: KeyPair,
@@ -98,7 +98,7 @@ impl Authority {
 }
 
 impl Shown {
-    /// One that nobody else has signed.
+    /// A certificate that only its own key has signed.
     pub(crate) fn self_signed(name: &str, from_unix_s: u64) -> Self {
         let key = KeyPair::generate().expect("random numbers");
         let params = client_params(name, &authority_params(name, from_unix_s), &key);

@@ -143,7 +143,7 @@ impl<H: Handler> Round<'_, '_, H> {
                 true
             }
             (Some(_), _) if state.concluded => false,
-            // It has ended with its head.
+            // An answer without a body has ended with its head.
             (Some(Ended::Complete), BodyOut::Nothing) => {
                 state.concluded = true;
                 true

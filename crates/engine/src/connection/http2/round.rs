@@ -1,4 +1,4 @@
-//! One round of events.
+//! A round of events of an HTTP/2 connection.
 //!
 //! It owns their order. It must never look at further requests while enough stands to be sent.
 
@@ -101,7 +101,7 @@ impl<H: Handler> Round<'_, '_, H> {
         self.turn.context.stats.requests.add(1);
     }
 
-    /// Nobody wants the body of a request that is answered.
+    /// Throws away the body of a request that is answered: no handler wants it.
     fn discard_body(&mut self, number: u32, request: &Request<'_>) {
         if request.content != BodyIn::None {
             self.pen.http2.session.discard_body(number);

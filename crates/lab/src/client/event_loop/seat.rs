@@ -1,4 +1,4 @@
-//! One child of the loop: a connection under way, what of the request is said, and the answer so far.
+//! A child of the loop: a connection under way, what of the request is said, and the answer so far.
 //!
 //! It must never make a call that finds nothing while all goes well: what was sent whole needs no more room,
 //! and an answer that is whole is not asked for once more.

@@ -164,7 +164,7 @@ fn instructions(map: i32, link: [u8; 6], ether_type: u16, port: u16) -> [u64; 24
     ]
 }
 
-/// One instruction: code, register that is written, register that is read, offset, number.
+/// Encodes an instruction: code, register that is written, register that is read, offset, number.
 fn step(code: u8, to: u8, from: u8, offset: i16, number: i32) -> u64 {
     let registers = if cfg!(target_endian = "little") { from << 4 | to } else { to << 4 | from };
     let [a, b] = offset.to_ne_bytes();

@@ -12,7 +12,7 @@ use rustix::net::xdp::XdpRingOffset;
 
 use super::super::mapping::Mapping;
 
-/// One ring. `produced` and `consumed` count without end; their low bits are the place.
+/// A ring in shared memory. `produced` and `consumed` count without end; their low bits are the place.
 #[derive(Debug)]
 struct Ring<T> {
     memory: Mapping,

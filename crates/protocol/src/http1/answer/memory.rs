@@ -20,7 +20,7 @@ impl HeadMemory {
         Self { bytes: Vec::new(), asked_by_head: false, head: None }
     }
 
-    /// The same as [`parse_head`].
+    /// Gives what [`parse_head`] gives, from memory where the same head came last.
     #[inline]
     pub(super) fn parse_head(
         &mut self,

@@ -57,7 +57,7 @@ impl RequestMemory {
         Self { heads: Vec::new(), unlike: 0, hand: 0 }
     }
 
-    /// The same as [`parse_at_once`].
+    /// Gives what [`parse_at_once`] gives, from memory where the same head came before.
     #[inline]
     pub(in crate::http1) fn parse_at_once<'a>(&mut self, input: &'a [u8]) -> Option<Head<'a>> {
         for remembered in &mut self.heads {

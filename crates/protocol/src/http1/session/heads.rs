@@ -10,7 +10,7 @@ use super::{Phase, Session};
 use crate::message::{BodyIn, Method, Version};
 
 impl Session {
-    /// One empty line before a request line is skipped, for old clients that send one too many (RFC 9112,
+    /// Skips one empty line before a request line, for old clients that send one too many (RFC 9112,
     /// section 2.2).
     #[inline]
     pub(super) fn skip_empty_line(&mut self, input: &mut &[u8]) {

@@ -56,7 +56,7 @@ fn converse(bytes: &str) -> String {
     deliver(&mut Session::new(0), bytes.as_bytes(), 0)
 }
 
-/// It counts at the beginning alone, whole, and a peer that stops before its end has sent a bad request.
+/// The preface counts only at the beginning and whole. A peer that stops before its end sent a bad request.
 #[test]
 fn the_preface_of_http2() {
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

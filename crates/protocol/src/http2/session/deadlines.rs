@@ -58,7 +58,7 @@ impl Session {
         Some((since_ms + u64::from(timeouts.length_ms(deadline)), deadline))
     }
 
-    /// The same of a stream: its answer waits for a window, its body for the peer.
+    /// Until when a stream waits for the peer, and for what: its answer for a window, its body for bytes.
     fn stream_deadlines(
         &self,
         stream: &Stream,

@@ -1,0 +1,4 @@
+//! A room that follows later.
+
+/// It is not mended yet.
+pub struct Later;

@@ -1,0 +1,4 @@
+//! Tests that follow later.
+
+/// Nobody has mended it yet.
+pub struct Later;
