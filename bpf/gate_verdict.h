@@ -147,20 +147,30 @@ static __always_inline void read_client(const struct frame *frame, struct client
 	client->hash = second_round(first ^ low ^ *(const __u64 *)frame->segment);
 }
 
-/* The bit that stands for a key among the marks of its place. */
-static __always_inline __u64 mark_of(__u64 hash)
+/* Places in which the clients of a /48, or of a /24, meet, one behind another: whoever has a whole one, as
+ * everybody may by a tunnel, pushes out nobody in the other places. */
+#define NEIGHBOURS 256
+
+/* The place of a client, by its key and the hash of it. */
+static __always_inline __u32 place_of(__u64 key, __u64 hash)
 {
-	return 1ULL << (hash >> 60) << (16 * (hash & 3));
+	return (keyed(key >> 16) + (hash & (NEIGHBOURS - 1))) & known_mask;
+}
+
+/* The bit that stands for a key among the marks of its place. */
+static __always_inline __u64 mark_of(__u64 hash, __u32 place)
+{
+	return 1ULL << (hash >> 60) << (16 * (place & 3));
 }
 
 static __always_inline int is_known(__u64 key, __u64 hash)
 {
 	__u64 *marks_there;
-	__u32 index = hash & known_mask, word = index >> 2;
+	__u32 index = place_of(key, hash), word = index >> 2;
 	const struct place *place;
 
 	marks_there = bpf_map_lookup_elem(&marks, &word);
-	if (!marks_there || !(*marks_there & mark_of(hash)))
+	if (!marks_there || !(*marks_there & mark_of(hash, index)))
 		return 0;
 	place = bpf_map_lookup_elem(&known, &index);
 	/* No client has the key 0: it stands for an empty place, and ::/64 holds no sender. */

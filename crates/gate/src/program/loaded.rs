@@ -128,12 +128,13 @@ impl Loaded {
         self.ebpf.map_mut(name)
     }
 
-    /// What stands for a client's key among the marks, as `keyed` and `mark_of` of the program make it.
+    /// What stands for a client's key among the marks of the first place, as `keyed` and `mark_of` of the
+    /// program make it.
     pub(super) fn mark(&self, key: u64) -> u64 {
         let first = (key ^ self.secret[0]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let second = (first ^ (first >> 32) ^ self.secret[1]).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let hash = second ^ (second >> 32);
-        1 << (hash >> 60) << (16 * (hash & 3))
+        1 << (hash >> 60)
     }
 
     /// The number of the XDP program.
