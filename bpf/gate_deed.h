@@ -17,7 +17,8 @@ const volatile __u32 dry_run = 0;
 
 static __always_inline int gate(struct xdp_md *context)
 {
-	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
+	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end,
+			       .context = context };
 	__u32 line = 0, kind;
 	int outcome, class;
 	__u64 *counts;
