@@ -20,7 +20,7 @@ use super::message::{self, Answer, Message, Request, messages};
 /// The kernel answers in pieces of at most 32 KiB (`netlink_dump`, af_netlink.c).
 const ANSWER_BYTES: usize = 32 * 1024;
 /// Groups of those who are told (linux/rtnetlink.h): of interfaces, and of addresses and routes of both
-/// families. IPv4 takes the routes of an interface that goes down away without a word of its own.
+/// families. IPv4 takes routes of an interface that goes away with it, without a word for each.
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 /// How often a table is read anew that was changed meanwhile.
 const TRIES: u32 = 4;
