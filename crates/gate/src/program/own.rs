@@ -1,7 +1,7 @@
 //! Addresses to which a SYN is judged: those of this host. What the host forwards to others passes.
 //!
-//! It owns the program's maps of addresses. It must never stand in for an address that finds no room: a SYN to
-//! it passes.
+//! It owns the program's maps of addresses. It must never stand in for an address that finds no room: a SYN
+//! to it passes.
 
 use std::collections::HashSet;
 use std::io;
@@ -44,8 +44,8 @@ impl Own {
         })
     }
 
-    /// Makes them these from now on. Those that were there before, and stay, are there meanwhile. Says how many
-    /// find no room.
+    /// Makes them these from now on. Those that were there before, and stay, are there meanwhile. Says how
+    /// many find no room.
     ///
     /// # Errors
     /// What the kernel says; what was done until then is done.
@@ -99,7 +99,8 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Takes those there are, in the network namespace of the calling thread. What is not protected is a note.
+    /// Takes those there are, in the network namespace of the calling thread. What is not protected is a
+    /// note.
     pub(super) fn begin(mut own: Own, notes: &mut Vec<String>) -> Result<Self, GateError> {
         let fault = |error: &io::Error| GateError::of_kernel("the addresses of this host", error);
         let mut kernel = OwnAddresses::open().map_err(|error| fault(&error))?;
@@ -114,22 +115,22 @@ impl Followed {
 }
 
 /// What is said where a transparent proxy, or a host that answers for everybody, has a local route to all.
-const TO_EVERYTHING: &str = "a local route leads all addresses to this host; those of its interfaces are protected, \
-    and others if they are named (--address)";
+const TO_EVERYTHING: &str = "a local route leads all addresses to this host; those of its interfaces are \
+    protected, and others if they are named (--address)";
 
 /// What is said of addresses that find no room.
 pub(crate) fn left_out_words(count: usize) -> String {
     match count {
         0 => "all addresses of this host are protected again".to_owned(),
         count => format!(
-            "this host has more addresses than find room: {count} are not protected; name prefixes around those \
-             that are to be (--address)"
+            "this host has more addresses than find room: {count} are not protected; name prefixes around \
+             those that are to be (--address)"
         ),
     }
 }
 
-/// What the kernel says are this host's, as prefixes. A local route to everything names no address: transparent
-/// proxies have one for packets they have marked.
+/// What the kernel says are this host's, as prefixes. A local route to everything names no address:
+/// transparent proxies have one for packets they have marked.
 pub(crate) fn prefixes(own: &[OwnPrefix]) -> Vec<Prefix> {
     let named = own.iter().filter(|(_, bits)| *bits > 0);
     named.map(|(address, bits)| Prefix::around(*address, *bits)).collect()

@@ -1,9 +1,9 @@
-//! Which addresses are this host's own: those of routes of type local, in every table of the network namespace
-//! of the calling thread, and word that they may have changed.
+//! Which addresses are this host's own: those of routes of type local, in every table of the network
+//! namespace of the calling thread, and word that they may have changed.
 //!
 //! It owns two netlink sockets: by one it asks, by the other it is told. It must never wait, and never take
 //! word of a change for the change: what was told is only a reason to read all of them again. Order:
-//! [`OwnAddresses::open`], [`OwnAddresses::read`], then both calls again whenever [`OwnAddresses::may_differ`].
+//! [`OwnAddresses::open`], [`OwnAddresses::read`], then that again whenever [`OwnAddresses::may_differ`].
 
 use std::io;
 use std::net::IpAddr;
