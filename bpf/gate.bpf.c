@@ -7,6 +7,10 @@
  * where the programs are attached. The kernel gives the cookies, and shows its structures, only to programs
  * that may be used under the GPL.
  */
+#ifdef TRACKER
+/* Frames come in several pieces only to a program that says it takes them. */
+#define PIECES
+#endif
 #include "gate_deed.h"
 
 #ifdef TRACKER

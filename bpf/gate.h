@@ -51,12 +51,17 @@
 #define COUNT_DRY 6
 /* Answered by a reset or a cookie. */
 #define COUNT_ANSWERED 7
-#define COUNT_OUTCOMES 8
+/* SYN to addresses that are not this host's. */
+#define COUNT_ELSEWHERE 8
+#define COUNT_OUTCOMES 9
 /* Behind them the clock of the processor. */
 #define CLOCK_JIFFY (COUNT_OUTCOMES + CLASS_COUNT * OUTCOME_COUNT)
 #define CLOCK_NS (CLOCK_JIFFY + 1)
 #define CLOCK_TICK (CLOCK_JIFFY + 2)
 #define COUNTERS (CLOCK_JIFFY + 3)
+
+/* Single addresses of this host, of each family. */
+#define ADDRESSES_MAX 16384
 
 /* Clients that share a place in `known`: their keys, then when each was learned. */
 #define KNOWN_WAYS 4

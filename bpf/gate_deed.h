@@ -2,8 +2,8 @@
 /*
  * What is done with a frame: counted, and let pass, dropped or answered.
  *
- * Every frame that is no SYN, or is one with ACK, or that is not understood, passes, but for what is wrapped
- * as nobody does who has nothing to hide. It must never drop another.
+ * Every frame that is no SYN, or is one with ACK or to another host, or that is not understood, passes, but
+ * for what is wrapped as nobody does who has nothing to hide. It must never drop another.
  */
 #ifndef STAUNCH_BPF_GATE_DEED_H
 #define STAUNCH_BPF_GATE_DEED_H
@@ -17,7 +17,8 @@ const volatile __u32 dry_run = 0;
 
 static __always_inline int gate(struct xdp_md *context)
 {
-	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
+	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end,
+			       .context = context };
 	__u32 line = 0, kind;
 	int outcome, class;
 	__u64 *counts;
@@ -32,6 +33,10 @@ static __always_inline int gate(struct xdp_md *context)
 	}
 	if (kind != FRAME_SYN) {
 		counts[kind]++;
+		return XDP_PASS;
+	}
+	if (!is_own(&frame)) {
+		counts[COUNT_ELSEWHERE]++;
 		return XDP_PASS;
 	}
 	if (has_lines)

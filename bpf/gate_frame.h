@@ -67,6 +67,8 @@ struct frame {
 	__u8 *internet;
 	__u8 *segment;
 	__u8 *end;
+	/* All its pieces, of which the first ends there. */
+	struct xdp_md *context;
 	int is_ipv6;
 	/* Only the first part of it is here. */
 	int is_part;
@@ -81,6 +83,18 @@ static __always_inline __u32 line_of(__u16 port)
 static __always_inline __u16 load16(const __u8 *at)
 {
 	return __builtin_bswap16(*(const __u16 *)at);
+}
+
+/* Whether so many bytes from a place in the first piece on are there, in this one or in those behind it. */
+static __always_inline int is_there(const struct frame *frame, const __u8 *from, int bytes)
+{
+	if (bytes <= frame->end - from)
+		return 1;
+#ifdef PIECES
+	return bytes + (from - frame->link) <= (long)bpf_xdp_get_buff_len(frame->context);
+#else
+	return 0;
+#endif
 }
 
 /* A segment of TCP in a packet that has `room` bytes for it. */
@@ -118,7 +132,7 @@ static __always_inline __u32 read_part(struct frame *frame, __u8 *segment, int r
 /* TCP in a packet of so many bytes, behind headers of so many. */
 static __always_inline __u32 read_tcp(struct frame *frame, __u8 *internet, int headers, int length)
 {
-	if (length > frame->end - internet)
+	if (!is_there(frame, internet, length))
 		return COUNT_MALFORMED;
 	frame->internet = internet;
 	return read_segment(frame, internet + headers, length - headers);
@@ -157,7 +171,10 @@ static __always_inline __u32 read_ipv6(struct frame *frame, __u8 *internet)
 		return COUNT_MALFORMED;
 	next = internet[6];
 	room = load16(internet + 4);
-	if (internet[0] >> 4 != 6 || room > frame->end - at)
+	/* Behind such a header Linux takes all there is (ip6_rcv_core), whether it is a jumbogram or not. */
+	if (!room && next == NEXT_HOP_BY_HOP)
+		room = frame->end - at;
+	if (internet[0] >> 4 != 6 || !is_there(frame, at, room))
 		return COUNT_MALFORMED;
 	for (int i = 0; i < EXTENSIONS_MAX && is_extension(next); i++) {
 		if (at + 8 > frame->end || room < 8)
@@ -227,7 +244,8 @@ static __always_inline __u32 read_wrapped(struct frame *frame)
  * through all that follows for each end of a loop. */
 __attribute__((noinline)) __u64 find(struct xdp_md *context)
 {
-	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
+	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end,
+			       .context = context };
 	__u64 kind = read_wrapped(&frame);
 
 	if (kind != FRAME_SYN)

@@ -161,7 +161,7 @@ static __always_inline __u64 peer_of(const struct sock *sk)
 static __always_inline void learn(__u64 client, __u64 now)
 {
 	__u64 hash = keyed(client), *marks_there, marks_here = 0;
-	__u32 index = hash & known_mask, word = index >> 2;
+	__u32 index = place_of(client, hash), word = index >> 2;
 	struct place *place;
 	int oldest = 0;
 
@@ -186,7 +186,7 @@ static __always_inline void learn(__u64 client, __u64 now)
 	place->learned_ns[oldest] = now;
 #pragma unroll
 	for (int i = 0; i < KNOWN_WAYS; i++)
-		marks_here |= place->key[i] ? mark_of(keyed(place->key[i])) : 0;
+		marks_here |= place->key[i] ? mark_of(keyed(place->key[i]), index) : 0;
 	*marks_there = (*marks_there & ~(0xffffULL << (16 * (index & 3)))) | marks_here;
 }
 

@@ -8,7 +8,7 @@
 #ifndef STAUNCH_BPF_GATE_VERDICT_H
 #define STAUNCH_BPF_GATE_VERDICT_H
 
-#include "gate_frame.h"
+#include "gate_list.h"
 
 /* Written by the loader before the program is loaded. */
 const volatile __u64 secret[2] = {};
@@ -18,8 +18,6 @@ const volatile __u32 has_deny = 0;
 const volatile __u32 again_mask = 0;
 const volatile __u32 known_mask = 0;
 
-/* 4096 prefixes of each kind are more than anybody writes on a command line. */
-#define PREFIXES_MAX 4096
 /* Prefixes counted in a window: a table of 512 KB stays in the second cache; two of 65 536 that meet in one
  * place share what one may have. */
 #define SHARES_SHIFT 16
@@ -94,30 +92,6 @@ struct {
 	__uint(max_entries, 1 << SHARES_SHIFT);
 } shares SEC(".maps");
 
-struct prefix4 {
-	__u32 bits;
-	__u32 address;
-};
-
-struct prefix6 {
-	__u32 bits;
-	__u32 address[4];
-};
-
-#define LIST(name, prefix)                           \
-	struct {                                     \
-		__uint(type, BPF_MAP_TYPE_LPM_TRIE); \
-		__type(key, struct prefix);          \
-		__type(value, __u64);                \
-		__uint(max_entries, PREFIXES_MAX);   \
-		__uint(map_flags, BPF_F_NO_PREALLOC);\
-	} name SEC(".maps")
-
-LIST(allow4, prefix4);
-LIST(allow6, prefix6);
-LIST(deny4, prefix4);
-LIST(deny6, prefix6);
-
 /* A SYN, as far as a verdict needs it. */
 struct client {
 	/* IPv6: the upper half of the address. IPv4: the address behind 16 ones, which no sender's /64 begins
@@ -159,7 +133,7 @@ static __always_inline __u64 keyed(__u64 word)
 
 static __always_inline void read_client(const struct frame *frame, struct client *client)
 {
-	const __u32 *address = (const __u32 *)(frame->internet + (frame->is_ipv6 ? 8 : 12));
+	const __u32 *address = source_of(frame);
 	__u64 low = 0, first;
 
 	if (frame->is_ipv6) {
@@ -173,39 +147,30 @@ static __always_inline void read_client(const struct frame *frame, struct client
 	client->hash = second_round(first ^ low ^ *(const __u64 *)frame->segment);
 }
 
-static __always_inline int is_listed(const struct frame *frame, void *list4, void *list6)
+/* Places in which the clients of a /48, or of a /24, meet, one behind another: whoever has a whole one, as
+ * everybody may by a tunnel, pushes out nobody in the other places. */
+#define NEIGHBOURS 256
+
+/* The place of a client, by its key and the hash of it. */
+static __always_inline __u32 place_of(__u64 key, __u64 hash)
 {
-	const __u32 *address = (const __u32 *)(frame->internet + (frame->is_ipv6 ? 8 : 12));
-
-	if (frame->is_ipv6) {
-		struct prefix6 key = { .bits = 128 };
-
-		key.address[0] = address[0];
-		key.address[1] = address[1];
-		key.address[2] = address[2];
-		key.address[3] = address[3];
-		return bpf_map_lookup_elem(list6, &key) != 0;
-	} else {
-		struct prefix4 key = { .bits = 32, .address = address[0] };
-
-		return bpf_map_lookup_elem(list4, &key) != 0;
-	}
+	return (keyed(key >> 16) + (hash & (NEIGHBOURS - 1))) & known_mask;
 }
 
 /* The bit that stands for a key among the marks of its place. */
-static __always_inline __u64 mark_of(__u64 hash)
+static __always_inline __u64 mark_of(__u64 hash, __u32 place)
 {
-	return 1ULL << (hash >> 60) << (16 * (hash & 3));
+	return 1ULL << (hash >> 60) << (16 * (place & 3));
 }
 
 static __always_inline int is_known(__u64 key, __u64 hash)
 {
 	__u64 *marks_there;
-	__u32 index = hash & known_mask, word = index >> 2;
+	__u32 index = place_of(key, hash), word = index >> 2;
 	const struct place *place;
 
 	marks_there = bpf_map_lookup_elem(&marks, &word);
-	if (!marks_there || !(*marks_there & mark_of(hash)))
+	if (!marks_there || !(*marks_there & mark_of(hash, index)))
 		return 0;
 	place = bpf_map_lookup_elem(&known, &index);
 	/* No client has the key 0: it stands for an empty place, and ::/64 holds no sender. */
@@ -389,9 +354,9 @@ static __always_inline int verdict(const struct frame *frame, const __u32 *line,
 	order = bpf_map_lookup_elem(&orders, line);
 	if (!order || is_over(order, counts))
 		return OUTCOME_LEASE_OVER;
-	if (has_allow && is_listed(frame, &allow4, &allow6))
+	if (has_allow && is_listed(frame->is_ipv6, source_of(frame), &allow4, &allow6))
 		return OUTCOME_ALLOWED;
-	if (has_deny && is_listed(frame, &deny4, &deny6))
+	if (has_deny && is_listed(frame->is_ipv6, source_of(frame), &deny4, &deny6))
 		return OUTCOME_SHED_DENY;
 	read_client(frame, &client);
 	if (is_known(client.key, client.key_hash))

@@ -75,6 +75,8 @@ static long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 bytes, __u
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 /* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
+/* How long a frame is with all its pieces. Since Linux 5.18. */
+static __u64 (*const bpf_xdp_get_buff_len)(struct xdp_md *context) = (void *)188;
 /* The sequence number of a SYN cookie, and in the upper half the segment size it holds. Since Linux 6.0. */
 static long (*const bpf_tcp_raw_gen_syncookie_ipv4)(void *internet, void *segment, __u32 bytes) = (void *)204;
 static long (*const bpf_tcp_raw_gen_syncookie_ipv6)(void *internet, void *segment, __u32 bytes) = (void *)205;

@@ -206,3 +206,52 @@ fn the_oldest_clients_are_forgotten() {
     let is_known = |host: u32| is_let_in(&cable, &format!("10.0.0.{host}:0"), "10.0.0.1:80");
     assert_eq!([2, 3, 4, 5, 6, 7].map(is_known), [false, false, true, true, true, true]);
 }
+
+/// By a tunnel everybody may have a /48: 65 536 clients, as far as the table knows. Those of others stay.
+#[test]
+fn a_whole_network_pushes_out_few_others() {
+    const PLACES: u32 = 2_048;
+    const OTHERS: u64 = 40;
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = gate(&cable, Sizes { known: PLACES, ..Sizes::default() }) else { return };
+    cable.run(End::Server, "ip -6 route add fd48::/15 via fd00::2 dev vs");
+    cable
+        .run(End::Client, "sysctl -qw net.ipv6.ip_nonlocal_bind=1 && ip -6 route add local fd48::/15 dev lo");
+    let listener =
+        cable.at(End::Server, || staunch_netio::socket::listen("[fd00::1]:443".parse().unwrap(), 4096));
+    let listener = TcpListener::from(listener.expect("a listener"));
+    listener.set_nonblocking(false).expect("a socket");
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    everybody(&mut gate);
+    let come = |clients: std::ops::Range<u64>, address: fn(u64) -> String| {
+        let before = gate.counters().unwrap().flows.expect("a tracker").established;
+        let count = clients.end - clients.start;
+        cable.at(End::Client, move || {
+            for client in clients {
+                let client: SocketAddr = address(client).parse().unwrap();
+                let stream = come_and_go(client).expect("it is let in");
+                drop(stream);
+            }
+        });
+        until(&gate, "they came", |_, flows| flows.established >= before + count);
+    };
+    let others = |client| format!("[fd49:0:{client:x}::1]:0");
+    come(0..OTHERS, others);
+    // As many as would fill the table one and a half times.
+    come(0..u64::from(PLACES) * 6, |client| format!("[fd48:0:1:{client:x}::1]:0"));
+    let before = gate.counters().unwrap().syn(0);
+    come(0..OTHERS, others);
+    let stayed = gate.counters().unwrap().syn(0) - before;
+    // The network has 256 of 2048 places: one of eight is pushed out by chance, 35 stay.
+    assert!(stayed >= 24, "{stayed} of {OTHERS} are known still");
+}
+
+/// A connection from an address, that is reset when it is dropped.
+fn come_and_go(from: SocketAddr) -> std::io::Result<TcpStream> {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+    let bound = socket(AddressFamily::INET6, SocketType::STREAM, None)?;
+    bind(&bound, &from)?;
+    sockopt::set_socket_linger(&bound, Some(Duration::ZERO))?;
+    connect(&bound, &"[fd00::1]:443".parse::<SocketAddr>().unwrap())?;
+    Ok(TcpStream::from(bound))
+}

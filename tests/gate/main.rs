@@ -8,6 +8,8 @@ mod attached;
 #[path = "../../crates/loadgen/src/flood/tests/cable.rs"]
 mod cable;
 mod death;
+mod dresses;
+mod elsewhere;
 mod learning;
 mod lines;
 mod oracle;

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod crowd;
+mod elsewhere;
 mod interfaces;
 mod life;
 mod looks;

@@ -19,9 +19,14 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(world: &World) -> Self {
+        Self::with(world, &[])
+    }
+
+    /// With these words more.
+    pub(crate) fn with(world: &World, words: &[&str]) -> Self {
         let tree = Tree::with(&[]).expect("a tree");
         let mut command = world.command(process::binary());
-        command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1"]).arg(tree.root());
+        command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1"]).args(words).arg(tree.root());
         Self { port: 8080, _server: Server::spawn(&mut command).expect("a server"), _tree: tree }
     }
 }

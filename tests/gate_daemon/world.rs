@@ -3,6 +3,7 @@
 //! It owns both and every process in them. It must never change anything outside of them.
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
+use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -51,6 +52,15 @@ impl World {
         self.at_clients(&format!(
             "ip address add 10.0.{network}.2/24 dev {theirs} && ip link set {theirs} up"
         ));
+    }
+
+    /// A third namespace, joined to the server's by one more veth. Neither end has an address or is up.
+    pub(crate) fn third(&self, ours: &str, theirs: &str) -> Third {
+        let third = Third { holder: hold() };
+        let holder = third.holder.id();
+        self.at_server(&format!("ip link add {ours} type veth peer name {theirs} netns {holder}"));
+        third.run("ip link set lo up");
+        third
     }
 
     /// A command in the server's namespace.
@@ -136,6 +146,31 @@ impl Drop for World {
             let _ = holder.kill();
             let _ = holder.wait();
         }
+    }
+}
+
+/// A host behind the server's.
+pub(crate) struct Third {
+    holder: Child,
+}
+
+impl Third {
+    /// A line of the shell there, which must succeed.
+    pub(crate) fn run(&self, line: &str) {
+        shell(&self.holder, line);
+    }
+
+    /// A listener there.
+    pub(crate) fn listen(&self, address: &'static str) -> TcpListener {
+        let listen = move || TcpListener::bind(address).expect("a listener");
+        on_thread(&self.holder, listen).join().expect("a listener")
+    }
+}
+
+impl Drop for Third {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
     }
 }
 

@@ -252,10 +252,14 @@ const PR_GET_AUXV: u64 = 0x4155_5856;
 const MAP_LOOKUP: u64 = 1;
 /// `BPF_MAP_UPDATE_ELEM`: writes one.
 const MAP_UPDATE: u64 = 2;
+/// `BPF_MAP_DELETE_ELEM`: takes one out, such as an address the host no longer has.
+const MAP_DELETE: u64 = 3;
 
 /// Only for a server with a gate, whose program and maps were made before.
-pub(crate) const MAPS: &[Bounded] =
-    &[(libc::SYS_bpf, &[&[(0, ALL_BITS, MAP_LOOKUP)], &[(0, ALL_BITS, MAP_UPDATE)]])];
+pub(crate) const MAPS: &[Bounded] = &[(
+    libc::SYS_bpf,
+    &[&[(0, ALL_BITS, MAP_LOOKUP)], &[(0, ALL_BITS, MAP_UPDATE)], &[(0, ALL_BITS, MAP_DELETE)]],
+)];
 
 /// Only for a server behind khttpd: takes a connection from its device (`KHTTPD_TAKE`).
 pub(crate) const HANDOVER: &[Bounded] = &[(libc::SYS_ioctl, &[&[ioctl(0xe800)]])];

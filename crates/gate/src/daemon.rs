@@ -4,6 +4,7 @@
 //! Order: [`Daemon::start`], while the process may do what BPF needs; then [`Daemon::run`] on a thread of its
 //! own.
 
+mod addresses;
 mod aside;
 mod doubt;
 mod outlook;
@@ -32,6 +33,7 @@ use crate::snapshot::{Board, Door, DoorError};
 pub use plan::Plan;
 pub use telling::{Event, Say};
 
+use addresses::Addresses;
 use doubt::Doubt;
 use port_line::{Around, PortLine};
 use post::Post;
@@ -45,6 +47,7 @@ pub struct Daemon {
     way: Way,
     posts: Vec<Post>,
     sensors: Sensors,
+    addresses: Addresses,
     doubt: Doubt,
     /// One for each port, in the order of lines.
     ports: Vec<PortLine>,
@@ -73,6 +76,7 @@ impl Daemon {
         for note in program.notes() {
             notes.push(note.clone());
         }
+        let addresses = Addresses::new(program.take_followed());
         let now_ns = clock::now_ns();
         // So that who comes before the first turn is counted as let in, not as let in without orders.
         let give = program.give(&Orders::default(), now_ns);
@@ -86,6 +90,7 @@ impl Daemon {
             way: plan.way,
             posts,
             sensors,
+            addresses,
             doubt: Doubt::new(&plan.ports),
             ports,
             teller,
@@ -116,6 +121,9 @@ impl Daemon {
     pub fn run(mut self, stop: &AtomicBool) {
         for post in &mut self.posts {
             post.begin(&self.teller);
+        }
+        if let Err(error) = self.addresses.begin() {
+            self.teller.trouble("thread that follows addresses", &error);
         }
         if let Err(error) = self.doubt.begin() {
             self.teller.trouble("thread that asks sockets", &error);
@@ -162,6 +170,7 @@ impl Daemon {
         for post in &mut self.posts {
             post.look(began_ns, self.rush.frames_per_s(), &mut self.program, self.way, &self.teller);
         }
+        self.addresses.look(began_ns, &self.teller);
         let observations = self.observe();
         let now_ns = self.before_ns;
         let decisions: Vec<Decision> =
@@ -228,6 +237,7 @@ fn attach(plan: &Plan) -> Result<(Program, Vec<Post>), String> {
         dry_run: plan.dry_run,
         allow: &plan.allow,
         deny: &plan.deny,
+        addresses: &plan.addresses,
         tracker: true,
     };
     let mut program = Program::attach(&attach).map_err(|error| error.to_string())?;

@@ -16,6 +16,9 @@ pub const LINES_MAX: usize = 64;
 /// Counters of ages: quarters of an octave, the first from 2^14 ns (16 us), the last from a second.
 pub const AGE_COUNT: usize = 64;
 
+/// Single addresses of this host of each family, at most.
+pub(crate) const ADDRESSES_MAX: usize = 16_384;
+
 /// Clients that share a place in the map `known`.
 pub(crate) const KNOWN_WAYS: usize = 4;
 /// Words that share a place in `again`.
@@ -28,7 +31,7 @@ pub(crate) const ALARM_NS: u64 = 1 << 23;
 
 const AGE_SHIFT: u32 = 14;
 const TICK_BITS: usize = 3;
-const OUTCOMES_AT: usize = 8;
+const OUTCOMES_AT: usize = 9;
 const CLOCK_WORDS: usize = 3;
 const SPENT_STRIDE: usize = 8;
 const GRANTED_AT: usize = 7;
@@ -90,6 +93,8 @@ pub struct Counters {
     pub dry: u64,
     /// Shed and answered by a reset or a cookie.
     pub answered: u64,
+    /// SYN to a protected port at addresses that are not this host's; they pass.
+    pub elsewhere: u64,
     /// SYN by class and [`Outcome`].
     pub outcomes: [[u64; OUTCOME_COUNT]; CLASS_COUNT],
     /// What became of connections; needs the tracker.
@@ -140,6 +145,7 @@ impl Counters {
         self.prefixes += line.prefixes;
         self.dry += line.dry;
         self.answered += line.answered;
+        self.elsewhere += line.elsewhere;
         let (counts, more) = (self.outcomes.as_flattened_mut(), line.outcomes.as_flattened());
         counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
         match (&mut self.flows, &line.flows) {
@@ -175,7 +181,7 @@ impl Counters {
     /// All frames that came.
     pub fn frames(&self) -> u64 {
         let judged: u64 = (0..CLASS_COUNT).map(|class| self.syn(class)).sum();
-        judged + self.other + self.small + self.large + self.fragments + self.malformed
+        judged + self.other + self.elsewhere + self.small + self.large + self.fragments + self.malformed
     }
 
     /// From the words of all processors.
@@ -193,6 +199,7 @@ impl Counters {
             prefixes: word(5),
             dry: word(6),
             answered: word(7),
+            elsewhere: word(8),
             outcomes,
             flows: None,
         }
@@ -292,7 +299,9 @@ mod tests {
             ("CLASS_COUNT", CLASS_COUNT),
             ("OUTCOME_COUNT", OUTCOME_COUNT),
             ("COUNT_OUTCOMES", OUTCOMES_AT),
-            ("COUNT_ANSWERED", OUTCOMES_AT - 1),
+            ("COUNT_ELSEWHERE", OUTCOMES_AT - 1),
+            ("COUNT_ANSWERED", OUTCOMES_AT - 2),
+            ("ADDRESSES_MAX", ADDRESSES_MAX),
             ("ORDER_GRANTED", GRANTED_AT),
             ("ORDER_SPEAKS_FIRST", GRANTED_AT - 1),
             ("ORDER_ALARM", GRANTED_AT - 2),

@@ -43,6 +43,7 @@ fn syn(page: &mut Page, snapshot: &Snapshot) {
         ("large", frames.large),
         ("fragment", frames.fragments),
         ("malformed", frames.malformed),
+        ("elsewhere", frames.elsewhere),
     ] {
         page.sample(&[("kind", kind)], count);
     }

@@ -7,6 +7,7 @@
 mod alarm;
 mod buffers;
 mod loaded;
+pub(crate) mod own;
 mod part;
 mod plan;
 mod prefix;
@@ -27,8 +28,10 @@ use crate::interface;
 use crate::layout::Counters;
 use crate::observation::Orders;
 use loaded::Loaded;
+use own::Followed;
 
 pub use buffers::Buffers;
+pub use own::Own;
 pub use plan::{Attach, Reject, Way};
 pub use prefix::Prefix;
 pub use sizes::Sizes;
@@ -40,6 +43,8 @@ pub struct Program {
     loaded: Loaded,
     places: Vec<Place>,
     notes: Vec<String>,
+    /// The host's addresses, unless they were named.
+    followed: Option<Followed>,
 }
 
 /// Where it is.
@@ -69,9 +74,14 @@ impl Program {
         privilege::check()?;
         let index = interface::find(attach.interface)?;
         interface::expect_free(attach.interface, index)?;
-        let (loaded, mut notes) = Loaded::with_fallback(attach, sizes)?;
+        let (mut loaded, mut notes) = Loaded::with_fallback(attach, sizes)?;
         notes.extend(loaded::lost_without_cookies());
-        let mut program = Self { loaded, places: Vec::new(), notes };
+        let own = loaded.take_own()?;
+        let followed = match attach.addresses {
+            [] => Some(Followed::begin(own, &mut notes)?),
+            named => own.fixed(named).map(|()| None)?,
+        };
+        let mut program = Self { loaded, places: Vec::new(), notes, followed };
         program.add(attach.interface, attach.way)?;
         Ok(program)
     }
@@ -102,6 +112,12 @@ impl Program {
     /// What is lost on this host, each in a sentence.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The host's addresses as they were when it was attached, and what follows them; none where they were
+    /// named. Who does not take it has a program that knows of no change.
+    pub(crate) fn take_followed(&mut self) -> Option<Followed> {
+        self.followed.take()
     }
 
     /// Whether connections are watched.

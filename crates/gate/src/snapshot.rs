@@ -205,6 +205,9 @@ pub struct FrameFigures {
     pub fragments: u64,
     /// Such as no stack sends.
     pub malformed: u64,
+    /// SYN segments to protected ports of other hosts, which this one forwards.
+    #[serde(default)]
+    pub elsewhere: u64,
     /// SYN segments answered by a reset or a cookie.
     pub answered: u64,
     /// SYN segments let in only because it is a dry run.

@@ -22,6 +22,8 @@ pub struct Plan {
     pub allow: Vec<Prefix>,
     /// Clients that never do.
     pub deny: Vec<Prefix>,
+    /// Addresses to which a SYN is judged; none: those of the host, followed while they change.
+    pub addresses: Vec<Prefix>,
     /// For how long, at most, the kernel may leave packets lie while too many come; zero: the interfaces'
     /// settings are left alone.
     pub coalescing: Duration,

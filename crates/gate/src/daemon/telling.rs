@@ -33,7 +33,7 @@ const AGAIN_NS: u64 = 60 * SECOND_NS;
 /// Something happened that an operator wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// `start`, `state`, `interface`, `hint`, `trouble` or `end`.
+    /// `start`, `state`, `interface`, `addresses`, `hint`, `trouble` or `end`.
     pub kind: &'static str,
     /// The interface it happened to.
     pub interface: Option<String>,
@@ -138,6 +138,11 @@ impl Teller {
     /// Something became of an interface.
     pub(super) fn interface(&self, name: &str, text: &str) {
         self.event("interface", Some(name), text.to_owned());
+    }
+
+    /// Something became of the host's addresses.
+    pub(super) fn addresses(&self, text: &str) {
+        self.event("addresses", None, text.to_owned());
     }
 
     /// A call failed that should not: said once a minute.

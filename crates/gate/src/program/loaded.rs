@@ -15,6 +15,7 @@ use aya::programs::Xdp;
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
 use super::alarm::Alarm;
+use super::own::Own;
 use super::part::program;
 use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
@@ -30,7 +31,7 @@ const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ga
 const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plain.bpf.o"));
 
 /// Prefixes in a list; the map's own size.
-const PREFIXES_MAX: usize = 4096;
+pub(super) const PREFIXES_MAX: usize = 4096;
 const SYNCOOKIES: &str = "/proc/sys/net/ipv4/tcp_syncookies";
 
 /// Programs and maps.
@@ -41,6 +42,8 @@ pub(super) struct Loaded {
     spent: Array<MapData, [u64; SPENT]>,
     flows: Option<PerCpuArray<MapData, [u64; FLOWS]>>,
     alarm: Alarm,
+    /// Until somebody takes them.
+    own: Option<Own>,
     /// Of each line.
     granted: Vec<[u64; CLASS_COUNT]>,
     secret: [u64; 2],
@@ -103,6 +106,7 @@ impl Loaded {
             spent: typed(Array::try_from(take(&mut ebpf, "spent")?))?,
             flows,
             alarm: Alarm::new(ring),
+            own: Some(Own::take(&mut ebpf)?),
             granted: vec![[0; CLASS_COUNT]; attach.ports.len()],
             secret,
             ebpf,
@@ -114,17 +118,23 @@ impl Loaded {
         program(&mut self.ebpf, "staunch_gate")
     }
 
+    /// The maps of the host's addresses, once.
+    pub(super) fn take_own(&mut self) -> Result<Own, GateError> {
+        self.own.take().ok_or_else(|| GateError::Kernel("the maps of addresses are taken".to_owned()))
+    }
+
     /// A map that has no place of its own here.
     pub(super) fn map(&mut self, name: &str) -> Option<&mut Map> {
         self.ebpf.map_mut(name)
     }
 
-    /// What stands for a client's key among the marks, as `keyed` and `mark_of` of the program make it.
+    /// What stands for a client's key among the marks of the first place, as `keyed` and `mark_of` of the
+    /// program make it.
     pub(super) fn mark(&self, key: u64) -> u64 {
         let first = (key ^ self.secret[0]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let second = (first ^ (first >> 32) ^ self.secret[1]).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let hash = second ^ (second >> 32);
-        1 << (hash >> 60) << (16 * (hash & 3))
+        1 << (hash >> 60)
     }
 
     /// The number of the XDP program.
@@ -230,7 +240,7 @@ fn expect_sense(attach: &Attach<'_>) -> Result<(), GateError> {
     if let Some(port) = twice(attach.ports) {
         return Err(GateError::Refused(format!("port {port} is named twice")));
     }
-    for list in [attach.allow, attach.deny] {
+    for list in [attach.allow, attach.deny, attach.addresses] {
         if list.len() > PREFIXES_MAX {
             let why = format!("a list has {} prefixes; it may have {PREFIXES_MAX}", list.len());
             return Err(GateError::Refused(why));
@@ -313,16 +323,16 @@ fn insert<K: Pod>(ebpf: &mut Ebpf, map: &str, prefix: &Prefix, octets: K) -> Res
         .map_err(|error| GateError::of_kernel(&format!("prefix {prefix}"), &error))
 }
 
-fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, GateError> {
+pub(super) fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, GateError> {
     ebpf.take_map(name).ok_or_else(|| GateError::Kernel(format!("there is no map '{name}'")))
 }
 
-fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateError> {
+pub(super) fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateError> {
     map.map_err(|error| GateError::of_kernel("a map", &error))
 }
 
 /// What the system said; the loader's words add nothing to it.
-fn plain_error(error: aya::maps::MapError) -> io::Error {
+pub(super) fn plain_error(error: aya::maps::MapError) -> io::Error {
     let errno = system_error(&error).and_then(io::Error::raw_os_error);
     errno.map_or_else(|| io::Error::other(error), io::Error::from_raw_os_error)
 }

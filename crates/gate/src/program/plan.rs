@@ -47,6 +47,8 @@ pub struct Attach<'a> {
     pub allow: &'a [Prefix],
     /// Who never is, unless it is on the other list.
     pub deny: &'a [Prefix],
+    /// The addresses to which a SYN is judged; none: those of the host. A SYN to any other passes.
+    pub addresses: &'a [Prefix],
     /// Whether connections are watched: without, no client becomes known.
     pub tracker: bool,
 }

@@ -4,11 +4,11 @@
 //! for.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A prefix of addresses. Bits behind it are zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     /// The first address.
     address: IpAddr,
@@ -16,6 +16,32 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// All addresses there are.
+    pub(super) const EVERYTHING: [Self; 2] = [
+        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 },
+        Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
+    ];
+
+    /// The prefix of so many bits that an address is in.
+    pub(crate) fn around(address: IpAddr, bits: u8) -> Self {
+        let address = match address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
+                IpAddr::from((u32::from(address) & mask).to_be_bytes())
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
+                IpAddr::from((u128::from(address) & mask).to_be_bytes())
+            }
+        };
+        Self { address, bits }
+    }
+
+    /// Whether it is one address alone.
+    pub fn is_single(&self) -> bool {
+        self.bits == if self.address.is_ipv6() { 128 } else { 32 }
+    }
+
     /// Its first address.
     pub fn address(&self) -> IpAddr {
         self.address
@@ -41,20 +67,11 @@ impl FromStr for Prefix {
                 format!("'{text}': the length of a prefix is 0 to {bits_max}, not '{bits}'")
             })?,
         };
-        let first = match address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-                IpAddr::from((u32::from(address) & mask).to_be_bytes())
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-                IpAddr::from((u128::from(address) & mask).to_be_bytes())
-            }
-        };
-        if first != address {
-            return Err(format!("'{text}' is no prefix; '{first}/{bits}' is the one around it"));
+        let around = Self::around(address, bits);
+        if around.address != address {
+            return Err(format!("'{text}' is no prefix; '{around}' is the one around it"));
         }
-        Ok(Self { address, bits })
+        Ok(around)
     }
 }
 

@@ -9,8 +9,10 @@ use aya::programs::{TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, include_bytes_aligned};
 
 use super::loaded::{load_object, secret};
+use super::own::Own;
 use super::part::program;
 use super::plan::Attach;
+use super::prefix::Prefix;
 use super::privilege;
 use super::sizes::Sizes;
 use crate::fault::GateError;
@@ -70,6 +72,7 @@ impl Storm {
         let mut ebpf = load_object(OBJECT, &attach, None, &Sizes::default(), secret(), &[("seed", seed)])?;
         let storm: &mut Xdp = program(&mut ebpf, "staunch_storm")?;
         storm.load().map_err(|error| GateError::of_kernel("loading the storm", &error))?;
+        Own::take(&mut ebpf)?.fixed(&Prefix::EVERYTHING)?;
         let orders = Orders { state: State::Shedding, verify: true, ..Orders::default() };
         let words = layout::order_words(&orders, &[0; CLASS_COUNT], now_ns + LEASE_NS);
         let fault = |error: &aya::maps::MapError| GateError::of_kernel("the orders of the storm", error);

@@ -10,6 +10,7 @@ use aya::programs::{TestRun, TestRunOptions};
 
 use super::loaded::Loaded;
 use super::plan::Attach;
+use super::prefix::Prefix;
 use super::privilege;
 use super::sizes::Sizes;
 use crate::fault::GateError;
@@ -34,13 +35,16 @@ pub struct Judgement {
 }
 
 impl Trial {
-    /// Loads it. Interface, way and tracker are not looked at.
+    /// Loads it. Interface, way and tracker are not looked at. Where no address is named all are this host's.
     ///
     /// # Errors
     /// As [`super::Program::attach`].
     pub fn load(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
         privilege::check()?;
-        Ok(Self { loaded: Loaded::plain(attach, sizes)? })
+        let mut loaded = Loaded::plain(attach, sizes)?;
+        let own = loaded.take_own()?;
+        own.fixed(if attach.addresses.is_empty() { &Prefix::EVERYTHING } else { attach.addresses })?;
+        Ok(Self { loaded })
     }
 
     /// Shows it a frame of at least 14 bytes.

@@ -4,6 +4,7 @@
 //! It must never change any of it.
 
 mod message;
+mod own;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -14,6 +15,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use crate::clock::pause;
 use message::{Answer, Request};
+
+pub use own::{OwnAddresses, OwnPrefix};
 
 /// Address of an Ethernet interface.
 pub type HardwareAddress = [u8; 6];

@@ -72,6 +72,10 @@ pub(super) struct Protection {
     #[arg(long, value_name = "CIDR,...", value_delimiter = ',')]
     deny: Vec<Prefix>,
 
+    /// Addresses to which connections are judged, in place of those this host has; others pass
+    #[arg(long, value_name = "ADDR[/LEN],...", value_delimiter = ',')]
+    address: Vec<Prefix>,
+
     /// For how long, at most, packets are left lying while a flood or a large crowd comes, or people wait for
     /// the server anyhow, so that many are taken at once; 0 changes nothing about the interface
     #[arg(long, value_name = "TIME", value_parser = coalescing, default_value = "500us")]
@@ -140,6 +144,7 @@ impl Protection {
             dry_run: self.dry_run,
             allow: self.allow.clone(),
             deny: self.deny.clone(),
+            addresses: self.address.clone(),
             coalescing: self.coalescing,
             settings: Settings { policy, target_ns, trigger_ns: 2 * target_ns, ..Settings::default() },
             comes_back: true,

@@ -56,6 +56,7 @@ impl ServedGate {
             dry_run: false,
             allow: Vec::new(),
             deny: Vec::new(),
+            addresses: Vec::new(),
             // Who has given his rights up could not put settings back.
             coalescing: Duration::ZERO,
             settings: Settings::default(),

@@ -200,8 +200,12 @@ fn packets(snapshot: &Snapshot) -> String {
         0 => "none to the ports yet".to_owned(),
         all => format!("{} of those to the ports are of at most 128 bytes", words::share(small, all)),
     };
+    let elsewhere = match frames.elsewhere {
+        0 => String::new(),
+        count => format!("   SYN to other hosts {}", words::count(count)),
+    };
     format!(
-        "{sizes}   fragments {}   malformed {}",
+        "{sizes}   fragments {}   malformed {}{elsewhere}",
         words::count(frames.fragments),
         words::count(frames.malformed)
     )

@@ -101,6 +101,7 @@ pub(super) fn frames(totals: &Counters) -> FrameFigures {
         large: totals.large,
         fragments: totals.fragments,
         malformed: totals.malformed,
+        elsewhere: totals.elsewhere,
         answered: totals.answered,
         dry: totals.dry,
     }

@@ -38,6 +38,15 @@ impl Request {
         Self { bytes }
     }
 
+    /// A question that is answered by all there are of a kind.
+    pub(super) fn dump(kind: u16, sequence: u32, head: &[u8]) -> Self {
+        let mut request = Self::new(kind, head);
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+        request.bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        request.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        request
+    }
+
     /// Adds an attribute.
     pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         let length = (4 + value.len()) as u16;
@@ -52,6 +61,42 @@ impl Request {
         let mut bytes = self.bytes.clone();
         bytes[..4].copy_from_slice(&(self.bytes.len() as u32).to_ne_bytes());
         bytes
+    }
+}
+
+/// One of several messages that come together.
+pub(super) struct Message<'b> {
+    pub(super) kind: u16,
+    pub(super) flags: u16,
+    pub(super) sequence: u32,
+    /// Behind the head that all messages have.
+    pub(super) body: &'b [u8],
+}
+
+/// The messages in a piece of an answer. What is cut short at its end is left out.
+pub(super) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    std::iter::from_fn(move || {
+        let length = u32_at(bytes, 0) as usize;
+        let body = bytes.get(HEAD_BYTES..length)?;
+        let (kind, flags, sequence) = (u16_at(bytes, 4), u16_at(bytes, 6), u32_at(bytes, 8));
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Message { kind, flags, sequence, body })
+    })
+}
+
+impl<'b> Message<'b> {
+    /// If nothing follows it: the errno it says, or 0.
+    pub(super) fn end(&self) -> Option<i32> {
+        let is_end = matches!(i32::from(self.kind), libc::NLMSG_ERROR | libc::NLMSG_DONE);
+        is_end.then(|| (u32_at(self.body, 0) as i32).wrapping_neg())
+    }
+
+    /// As an answer.
+    ///
+    /// # Errors
+    /// As [`Answer::parse`].
+    pub(super) fn answer(&self) -> io::Result<Answer<'b>> {
+        Answer::of(self.kind, self.body)
     }
 }
 
@@ -70,7 +115,11 @@ impl<'b> Answer<'b> {
     pub(super) fn parse(bytes: &'b [u8]) -> io::Result<Self> {
         let length = (u32_at(bytes, 0) as usize).min(bytes.len());
         let body = bytes.get(HEAD_BYTES..length).ok_or_else(bad_message)?;
-        let head_bytes = match u16_at(bytes, 4) {
+        Self::of(u16_at(bytes, 4), body)
+    }
+
+    fn of(kind: u16, body: &'b [u8]) -> io::Result<Self> {
+        let head_bytes = match kind {
             libc::RTM_NEWLINK => LINK_BYTES,
             libc::RTM_NEWROUTE => ROUTE_BYTES,
             libc::RTM_NEWNEIGH => NEIGHBOUR_BYTES,
@@ -178,6 +227,23 @@ mod tests {
                 Ok(answer) => assert_eq!(answer.nested(9, 1), None, "{length} bytes"),
             }
         }
+    }
+
+    #[test]
+    fn messages_that_come_together_are_told_apart() {
+        let end = Request::dump(libc::NLMSG_DONE as u16, 9, &0_i32.to_ne_bytes()).bytes();
+        let all = [answer_with(usize::MAX), end].concat();
+        for length in 0..=all.len() {
+            let found: Vec<Message<'_>> = messages(&all[..length]).collect();
+            assert_eq!(found.len(), usize::from(length >= all.len() - 20) + usize::from(length == all.len()));
+        }
+        let found: Vec<Message<'_>> = messages(&all).collect();
+        assert_eq!((found[0].end(), found[1].end(), found[1].sequence), (None, Some(0), 9));
+        assert!(found[0].answer().is_ok_and(|route| route.attribute(3) == Some(b"abc")));
+        let error = Request::new(libc::NLMSG_ERROR as u16, &(-libc::ENOENT).to_ne_bytes()).bytes();
+        assert_eq!(messages(&error).next().and_then(|message| message.end()), Some(libc::ENOENT));
+        // A length that leads nowhere ends it.
+        assert_eq!(messages(&[0; 64]).count(), 0);
     }
 
     #[test]
