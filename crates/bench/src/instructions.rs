@@ -2,9 +2,9 @@
 //!
 //! It owns `bench/instructions.json`, what was recorded last. The program `counted` does one thing again and
 //! again without any input or output: it feeds request heads to a session and its handler, a browser's to a
-//! session of HTTP/2 alone, records to the record layer, or frames to DOSTP. It is run for N and for 2 N: the difference,
-//! divided by N, knows nothing of its start. Starts differ by a million instructions, so only the function
-//! that answers is counted where no other thread takes part.
+//! session of HTTP/2 alone, records to the record layer, or frames to DOSTP. It is run for N and for 2 N: the
+//! difference, divided by N, knows nothing of its start. Starts differ by a million instructions, so only the
+//! function that answers is counted where no other thread takes part.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! The paths of requests and records alone, without any input or output: what callgrind counts.
 //!
-//! `session CASE N`, `http2 N`, `record CASE BYTES N` and `dostp CASE N` do one thing N times. One program holds all of them,
-//! so that they cost one build with link-time optimisation. It must never ask the time while it counts.
+//! `session CASE N`, `http2 N`, `record CASE BYTES N` and `dostp CASE N` do one thing N times. One program
+//! holds all of them, so that they cost one build with link-time optimisation. It must never ask the time
+//! while it counts.
 
 #![forbid(unsafe_code)]
 

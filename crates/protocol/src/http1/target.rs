@@ -98,9 +98,9 @@ fn is_plain_short(names: &[u8]) -> bool {
     true
 }
 
-/// What `SECOND_LOOK` says of eight bytes at once: whether one is NUL or `%`, or one behind a slash is a slash
-/// or a dot. It also finds bytes whose bits are some of those of `%`: `!`, `$`, which are rare. The highest bit
-/// of a byte is its outcome (Hacker's Delight, section 6-1).
+/// What `SECOND_LOOK` says of eight bytes at once: whether one is NUL or `%`, or one behind a slash is a
+/// slash or a dot; also whether one has only bits of `%`, as the rare `!` and `$`. The highest bit of a byte
+/// is its outcome (Hacker's Delight, section 6-1).
 #[inline]
 fn needs_second_look(piece: [u8; 8]) -> bool {
     const LOWEST: u64 = u64::from_ne_bytes([1; 8]);
