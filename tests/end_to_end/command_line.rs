@@ -111,6 +111,11 @@ fn help_and_version_of_the_command() {
     let version = run(&["--version"]);
     assert_eq!(version.status.code(), Some(0));
     assert!(version.stdout.starts_with("staunch "), "{}", version.stdout);
+    // As git, cargo and nginx are asked.
+    for (words, expected) in [("help", "--help"), ("version", "--version"), ("-v", "--version")] {
+        assert_eq!(run(&[words]).stdout, run(&[expected]).stdout, "{words}");
+    }
+    assert_eq!(run(&["help", "load", "sweep"]).stdout, run(&["load", "sweep", "--help"]).stdout);
 }
 
 #[test]
@@ -125,6 +130,8 @@ fn an_unknown_flag_names_the_nearest() {
     assert_refusal(&run(&["serve", "--encoding", "br"]), 2, "--encodings");
     assert_refusal(&run(&["serve", "--keepalive", "5s"]), 2, "--keep-alive");
     assert_refusal(&run(&["sevre"]), 2, "serve");
+    assert_refusal(&run(&["serve", "--port", "8000"]), 2, "--listen 8000");
+    assert_refusal(&run(&["serve", "-p", "8000"]), 2, "--listen 8000");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod banner;
 mod behind_khttpd;
 mod certificates;
 mod clients;
+mod command_line;
 mod config;
 mod confinement;
 mod control;
@@ -90,7 +91,7 @@ enum Subcommands {
     UpgradeStarter(life::StarterArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
-    /// Offer load to a server, and say what came of it
+    /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
     Load(Box<load::Arguments>),
     /// Shed connections that cannot be served, before the kernel pays for them
     Gate(Box<gate::Arguments>),
@@ -117,7 +118,10 @@ enum Subcommands {
 /// configuration cannot be used, 141 nobody reads what is printed.
 fn main() -> ExitCode {
     end_at_a_panic();
-    run(Command::parse()).unwrap_or_else(|failure| {
+    let words = command_line::spelled(std::env::args_os().collect());
+    let command =
+        Command::try_parse_from(words).unwrap_or_else(|error| command_line::explained(error).exit());
+    run(command).unwrap_or_else(|failure| {
         output::explain(&failure.text);
         ExitCode::from(failure.code)
     })
