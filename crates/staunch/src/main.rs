@@ -32,6 +32,7 @@ mod seeing;
 mod serve;
 mod settings;
 mod sites;
+mod token;
 mod top;
 mod units;
 
@@ -81,6 +82,8 @@ enum Subcommands {
     Status(control::StatusArguments),
     /// Make the hash of a password for `basic_auth`
     Password(password::Arguments),
+    /// Make a token for live data, or say what stands in one
+    Token(token::TokenCommand),
     /// List certificates of authorities, of files and of this machine, or have one renewed
     Certificates(acme::CertificatesCommand),
     /// Look after certificates beside a server, which starts this by itself
@@ -153,6 +156,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Upgrade(which)) => control::upgrade(&which),
         Some(Subcommands::Status(arguments)) => control::status(&arguments),
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
+        Some(Subcommands::Token(command)) => token::run(&command).map(done),
         Some(Subcommands::Certificates(command)) => acme::run_command(&command),
         Some(Subcommands::CertificateAgent(arguments)) => acme::run_agent(&arguments).map(done),
         Some(Subcommands::UpgradeStarter(arguments)) => life::run_starter(&arguments).map(done),
