@@ -39,7 +39,7 @@ bench: compiler ## Measure side by side with other servers; the report goes to b
 	cargo xtask bench
 
 demo-overload: compiler ## Show what the gate does under overload, in under five minutes (root), and draw it
-	cargo xtask install --for bench
+	cargo xtask install --for demo
 	cargo build --release --package staunch
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
 

@@ -29,8 +29,8 @@ const ROWS = `[...document.querySelectorAll("tbody tr:has(time)")].map((row) => 
   time: row.querySelector("time").dateTime,
 }))`;
 
-/** What may be answered with 404. A browser asks for the icon by itself on pages that name none. */
-const ABSENT_PATHS = ["nothing-here", "favicon\\.ico", ...(status ? [] : ["status\\.json"]), ...(live ? [] : ["live\\.js"])];
+/** What may be answered with 404. No page lets a browser ask for an icon that is not there. */
+const ABSENT_PATHS = ["nothing-here", ...(status ? [] : ["status\\.json"]), ...(live ? [] : ["live\\.js"])];
 const ABSENT = new RegExp(`/(${ABSENT_PATHS.join("|")})`);
 /** Pages that show live data. */
 const LIVE = ["/match.html", "/quotes.html"];

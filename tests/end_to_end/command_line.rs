@@ -111,6 +111,11 @@ fn help_and_version_of_the_command() {
     let version = run(&["--version"]);
     assert_eq!(version.status.code(), Some(0));
     assert!(version.stdout.starts_with("staunch "), "{}", version.stdout);
+    // As git, cargo and nginx are asked.
+    for (words, expected) in [("help", "--help"), ("version", "--version"), ("-v", "--version")] {
+        assert_eq!(run(&[words]).stdout, run(&[expected]).stdout, "{words}");
+    }
+    assert_eq!(run(&["help", "load", "sweep"]).stdout, run(&["load", "sweep", "--help"]).stdout);
 }
 
 #[test]
@@ -125,6 +130,8 @@ fn an_unknown_flag_names_the_nearest() {
     assert_refusal(&run(&["serve", "--encoding", "br"]), 2, "--encodings");
     assert_refusal(&run(&["serve", "--keepalive", "5s"]), 2, "--keep-alive");
     assert_refusal(&run(&["sevre"]), 2, "serve");
+    assert_refusal(&run(&["serve", "--port", "8000"]), 2, "--listen 8000");
+    assert_refusal(&run(&["serve", "-p", "8000"]), 2, "--listen 8000");
 }
 
 #[test]
@@ -245,9 +252,10 @@ fn the_start_up_block_says_what_runs() {
     }
 }
 
-/// The block, and what a folder without index page answers, told where a folder is named and where a file is.
+/// The block, and what a folder without index page answers, told where a folder is named, where nothing is,
+/// and where a file is.
 #[test]
-fn a_named_folder_is_listed_and_the_block_says_so() {
+fn folders_are_listed_without_a_file_and_the_block_says_so() {
     let tree = Tree::with(&[]).expect("a tree");
     let bare = tree.root().join("bare-of-index");
     std::fs::create_dir(&bare).expect("our own folder");
@@ -256,8 +264,11 @@ fn a_named_folder_is_listed_and_the_block_says_so() {
     let on = "  listing      on: folders without an index page are listed (--listing off)";
     let off = "  listing      off: folders without index.html answer 403 (listing = true)";
     let off_by_flag = "  listing      off: folders without index.html answer 403 (--listing on)";
+    let mut alone = Command::new(binary());
+    alone.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"]).current_dir(tree.root());
     for (command, line, status) in [
         (&mut serve(tree.root()), on, 200),
+        (&mut alone, on, 200),
         (serve(tree.root()).args(["--listing", "off"]), off_by_flag, 403),
         (&mut serve_by(&file), off, 403),
     ] {

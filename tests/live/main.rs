@@ -22,6 +22,7 @@ mod sites;
 mod socket;
 mod sockets;
 mod store;
+mod tokens;
 mod unheard;
 mod upgrade;
 mod wanted;

@@ -14,7 +14,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["http://127.0.0.1:1/", "-d", "200ms"], 1, "127.0.0.1:1"),
     (&["http://127.0.0.1:1/", "--rate", "fast"], 2, "--rate"),
     (&["http://127.0.0.1:1/", "--rate", "10/s", "--arrivals", "now and then"], 2, "--arrivals"),
-    (&["http://127.0.0.1:1/", "--fail-if", "p99>soon"], 1, "--fail-if"),
+    (&["http://127.0.0.1:1/", "--fail-if", "p99>soon"], 2, "--fail-if"),
     (&["http://127.0.0.1:1/", "--with", "elephants:3"], 1, "slow-headers"),
     (&["http://127.0.0.1:1/", "-H", "no colon"], 1, "--header"),
     (&["http://127.0.0.1:1/", "-X", "G E T"], 1, "G E T"),

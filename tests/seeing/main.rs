@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod dashboard;
 mod log;
 mod peer;
 mod top;

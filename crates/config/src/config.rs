@@ -169,9 +169,9 @@ fn only_site(
     sections: &mut Vec<Section>,
 ) -> Option<Vec<Site>> {
     let content = Content::read(reader);
-    let is_named =
-        reader.entries.iter().any(|entry| entry.key.name == "root" && entry.origin == Origin::Flag);
-    let content = settle(reader, content, has_file, is_named && !has_file);
+    let is_by_variable = |entry: &GivenKey| entry.key.name == "root" && entry.origin == Origin::Environment;
+    let lists = !has_file && !reader.entries.iter().any(is_by_variable);
+    let content = settle(reader, content, has_file, lists);
     let paths = path_rules(reader, table, "path", sections);
     Some(vec![Site {
         hosts: Vec::new(),

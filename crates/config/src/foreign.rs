@@ -49,6 +49,11 @@ const WORDS: &[(&[&str], &str)] = &[
         ENCODINGS,
     ),
     (&["autoindex", "browse", "directory_listing", "dir_listing"], LISTING),
+    (
+        &["default_type", "addtype", "forcetype", "mime_types", "mimetypes"],
+        "write `types = { apk = \"application/vnd.android.package-archive\" }`",
+    ),
+    (&["adddefaultcharset", "charset_types"], "write `charset = \"utf-8\"` or `charset = \"off\"`"),
     (&["file_server"], "`root` alone serves files, `listing = true` lists folders"),
     (&["server_name", "servername", "serveralias", "host"], HOSTS),
     (&["server", "http", "virtualhost", "vhost"], "write [[site]] for each of several sites"),
@@ -75,7 +80,6 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["set_real_ip_from", "real_ip_header"], "write `trusted_proxies = [\"10.0.0.0/8\"]`"),
     (&["pid", "pidfile"], "write `pid_file = \"/run/staunch/staunch.pid\"`"),
     (&["include"], "there is one file of settings, and no other is read with it"),
-    (&["types", "default_type", "addtype"], "media types are known by the ending of a file's name"),
     (
         &["map", "geo", "if", "set"],
         "there are no variables: write a [[path]] for what differs, `allow` and `deny` for addresses",

@@ -178,13 +178,13 @@ fn a_word_of_another_server_is_answered_with_ours() {
 }
 
 #[test]
-fn a_folder_that_is_named_is_listed_unless_there_is_a_file() {
+fn folders_are_listed_unless_there_is_a_file() {
     let file = |text: &str| Some(File { name: "a.toml".into(), text: text.into() });
     let flag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let root = || vec![flag("root", "x")];
     for (flags, file, expected) in [
         (root(), None, true),
-        (Vec::new(), None, false),
+        (Vec::new(), None, true),
         ([root(), vec![flag("listing", "off")]].concat(), None, false),
         (root(), file("workers = 1"), false),
         (root(), file("listing = true"), true),
@@ -199,6 +199,8 @@ fn a_folder_that_is_named_is_listed_unless_there_is_a_file() {
         assert!(shown.contains(&format!("listing = {expected}")), "{shown}");
     }
     let environment = vec![("STAUNCH_ROOT".into(), "x".into())];
+    let alone = read(&Sources { environment: environment.clone(), ..Sources::default() });
+    assert_eq!(alone.expect("a variable says it").sites[0].content.listing, Some(false), "as before");
     let config = read(&Sources { environment, file: file("workers = 1"), ..Sources::default() });
     assert_eq!(config.expect("a variable says it").sites[0].content.root, std::path::Path::new("x"));
 }

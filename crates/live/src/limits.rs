@@ -82,6 +82,9 @@ pub const TOKEN_GRANTS_MAX: usize = 256;
 pub const TOKENS_REMEMBERED_MAX: usize = 65_536;
 /// Most tokens that are remembered as refused: 5 MB.
 pub const TOKENS_REFUSED_REMEMBERED_MAX: usize = 65_536;
+/// How far the clock of an issuer may differ from ours, in seconds: two hosts that ask a time server differ
+/// by less than one, and others forget to.
+pub const TOKEN_LEEWAY_S: u64 = 30;
 /// Shortest shared secret (RFC 7518, section 3.2): as long as the digest.
 pub const HMAC_KEY_BYTES_MIN: usize = 32;
 /// Shortest RSA key (RFC 7518, section 3.3).

@@ -10,6 +10,7 @@ use staunch_figures::words;
 use crate::fault::Fault;
 use crate::histogram::Histogram;
 use crate::outcome::{Counts, RunOutcome, Times};
+use crate::report::is_error;
 use expression::{Expression, Metric, Operator, Unit};
 
 /// A condition under which a run has failed.
@@ -30,6 +31,12 @@ pub struct Judgement {
     pub failed: bool,
 }
 
+impl std::fmt::Display for Threshold {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
 impl Threshold {
     /// Reads `metric operator value`, for instance `p99>20ms`, `connect.p99.9 >= 1s`, `errors>1%`,
     /// `rate<1000/s`.
@@ -43,6 +50,17 @@ impl Threshold {
     /// Names the place, counted from 1, and what could stand there.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         Ok(Self { text: text.to_owned(), expression: expression::parse(text)? })
+    }
+
+    /// Whether it holds where times are short or nothing failed: then it was most likely meant the other way.
+    pub fn is_met_by_good_runs(&self) -> bool {
+        let Expression { metric, operator, .. } = &self.expression;
+        let is_bad = match metric {
+            Metric::Time { .. } | Metric::Errors => true,
+            Metric::Count(field) => is_error(field) || field.name == "late",
+            Metric::Status(_) => false,
+        };
+        is_bad && matches!(operator, Operator::Below | Operator::AtMost)
     }
 
     /// Judges a run by its main lane.
@@ -164,6 +182,18 @@ mod tests {
             floods: Vec::new(),
             moments: Vec::new(),
             warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_a_good_run_meets_is_known() {
+        for text in ["p95<500ms", "errors<1%", "timed_out<=3", "late<5", "connect.p99<1ms"] {
+            assert!(Threshold::parse(text).unwrap().is_met_by_good_runs(), "{text}");
+        }
+        for text in ["p95>500ms", "errors>1%", "rate<100/s", "goodput<1k/s", "status.200<5", "unfinished<1"] {
+            let Ok(threshold) = Threshold::parse(text) else { continue };
+            assert!(!threshold.is_met_by_good_runs(), "{text}");
+            assert_eq!(threshold.to_string(), text);
         }
     }
 

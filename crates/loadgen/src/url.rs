@@ -61,7 +61,9 @@ fn strip_scheme(text: &str) -> Result<&str, Fault> {
     let Some((scheme, rest)) = found else { return Ok(text) };
     match scheme.to_ascii_lowercase().as_str() {
         "http" => Ok(rest),
-        "https" => Err(Fault::new(format!("TLS is not spoken yet: `{text}` has to begin with `http://`"))),
+        "https" => Err(Fault::new(format!(
+            "`{text}`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak both)"
+        ))),
         _ => Err(Fault::new(format!(
             "`{scheme}` in `{text}` is not a scheme that can be loaded: only http is"
         ))),

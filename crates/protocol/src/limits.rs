@@ -15,8 +15,11 @@ pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
 /// Most bytes of input a session keeps while it waits (a partial head, or pipelined requests behind an
 /// answer that is not ready): one full head and one receive buffer more.
 pub const SPILL_BYTES_MAX: usize = HEAD_BYTES_MAX + 16 * 1024;
-/// Most bytes of an answer's head that a client reads. As for requests: servers send less than 2 KiB.
-pub const ANSWER_HEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
+/// Most bytes of an answer's head that a client reads. Servers send less than 2 KiB as a rule, but policies
+/// and cookies grow beyond what a server takes of a client.
+pub const ANSWER_HEAD_BYTES_MAX: usize = 128 * 1024;
+/// Most fields of an answer that a client reads; for each there is room of 32 bytes while the head is read.
+pub const ANSWER_FIELDS_MAX: usize = 1024;
 /// Most interim answers (100 to 199) before the final one: honest servers send one or two.
 pub const INTERIM_ANSWERS_MAX: u8 = 16;
 /// Longest header of PROXY protocol version 1, CRLF included (proxy-protocol.txt, section 2.1).

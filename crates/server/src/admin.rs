@@ -19,8 +19,9 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n\
-    /status.json  what `staunch top` shows\n\
-    /fabric       the other servers of this LAN\n";
+    /status.json  what `staunch top` shows\n";
+/// What is told only where it is.
+const FABRIC: &str = "/fabric       the other servers of this LAN\n";
 
 /// What stands at a path.
 pub type Pages = Box<dyn Fn(&[u8]) -> Option<Page> + Send + Sync>;
@@ -123,7 +124,10 @@ impl Admin {
 
 fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Page> {
     Some(match path {
-        b"/" => Page::text(Status::OK, INDEX),
+        b"/" => {
+            let fabric = if sources.fabric().is_some() { FABRIC } else { "" };
+            Page::text(Status::OK, &[INDEX, fabric].concat())
+        }
         b"/metrics" => {
             let more = more.map(|more| more()).unwrap_or_default();
             Page::metrics(metrics::text(&sources.snapshot()) + &more)

@@ -28,6 +28,10 @@ pub struct SiteConfig {
     pub listing: bool,
     /// Names of files that answer for their folder, the first that exists.
     pub index: Vec<String>,
+    /// Media types by extension (`apk`) or whole name of a file, before those of the list.
+    pub types: BTreeMap<String, String>,
+    /// Charset that is told of texts; `None`: none is.
+    pub charset: Option<String>,
     /// Whether names with a leading dot are served (`/.well-known/` always is).
     pub dotfiles: bool,
     /// Host names it answers to, without port: `a.example`, or `*.a.example` for every name below.
@@ -175,6 +179,8 @@ impl Default for SiteConfig {
             no_cache: false,
             listing: true,
             index: vec!["index.html".to_owned()],
+            types: BTreeMap::new(),
+            charset: Some("utf-8".to_owned()),
             dotfiles: false,
             hosts: Vec::new(),
             canonical_host: None,

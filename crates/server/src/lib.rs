@@ -21,6 +21,7 @@ mod live;
 pub mod log;
 mod looks;
 pub mod metrics;
+mod page;
 mod permission;
 mod problem;
 mod queue;

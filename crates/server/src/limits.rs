@@ -118,6 +118,9 @@ pub const POLL_WAIT_S_MAX: u32 = 55;
 pub const TOKENS_WAITING_MAX: usize = 8192;
 /// Those of one client: a quarter, so that one that shows false tokens leaves room for others.
 pub const TOKENS_PER_CLIENT_MAX: usize = TOKENS_WAITING_MAX / 4;
+/// How often the log says that tokens are refused, for each reason, in seconds: peers choose how many they
+/// show.
+pub const TOKEN_REFUSAL_TOLD_S: u64 = 10;
 /// Shortest token for publishing: as long as the digest of a signature (RFC 7518, section 3.2).
 pub const PUBLISH_TOKEN_BYTES_MIN: usize = 32;
 /// Longest body of one publication, as a multiple of the longest value: in JSON a byte may take two, and in a

@@ -10,6 +10,7 @@ use staunch_protocol::http1::Request;
 
 use crate::content::fields::{self, LINE_END};
 use crate::content::folder::wants_problem_in_json;
+use crate::page::{self, WAY_HOME};
 
 /// Why there is no content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +91,8 @@ impl Problems {
             Problem::Overloaded,
         ];
         Self {
-            pages: ALL.map(|problem| page(problem, Form::Html)),
-            in_json: ALL.map(|problem| page(problem, Form::Json)),
+            pages: ALL.map(|problem| made(problem, Form::Html)),
+            in_json: ALL.map(|problem| made(problem, Form::Json)),
         }
     }
 
@@ -146,7 +147,7 @@ pub(crate) fn answer_unsatisfiable(
     answer.bytes(status, &[further, &fields].concat(), body.as_bytes())
 }
 
-fn page(problem: Problem, form: Form) -> Page {
+fn made(problem: Problem, form: Form) -> Page {
     let (status, text) = words(problem);
     let body = form.body(status, text);
     let mut block = form.fields(&body, &problem.lines());
@@ -195,7 +196,7 @@ impl Form {
 
     fn body(self, status: Status, text: &str) -> String {
         match self {
-            Self::Html => html(status, text),
+            Self::Html => page::html(status, text, WAY_HOME),
             Self::Json => {
                 let (code, title) = (status.code(), status.reason());
                 format!("{{\"status\":{code},\"title\":\"{title}\",\"detail\":\"{text}\"}}\n")
@@ -217,16 +218,6 @@ impl Form {
         out.extend_from_slice(further.as_bytes());
         out
     }
-}
-
-fn html(status: Status, text: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{status}</title>\n\
-         <style>:root{{color-scheme:light dark}}body{{font:1.1rem/1.6 system-ui,sans-serif;\
-         max-width:34rem;margin:18vh auto;padding:0 1.5rem}}h1{{font-size:1.5rem}}</style>\n\
-         <h1>{status}</h1>\n<p>{text}</p>\n</html>\n"
-    )
 }
 
 #[cfg(test)]

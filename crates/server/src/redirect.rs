@@ -6,6 +6,7 @@ use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
 
 use crate::content::fields;
+use crate::page;
 use crate::rules::Redirect;
 use crate::rules::target::{encode, is_plain_in_path, is_plain_in_query};
 
@@ -13,7 +14,13 @@ use crate::rules::target::{encode, is_plain_in_path, is_plain_in_query};
 /// peer knows it by; a decoded path has no empty segment, so it cannot begin with `//` and name another host.
 pub(crate) fn to_folder(path: &[u8], query: Option<&[u8]>, further: &[u8], answer: Answer<'_>) -> Answered {
     let text = "This folder's address ends with a slash.";
-    to(Status::MOVED_PERMANENTLY, &location(path, query), text, further, answer)
+    to(Status::MOVED_PERMANENTLY, &location(&[path, b"/"].concat(), query), text, further, answer)
+}
+
+/// 301 to a decoded path of this host, which was asked for with more slashes than it has.
+pub(crate) fn to_clean_path(path: &[u8], query: Option<&[u8]>, answer: Answer<'_>) -> Answered {
+    let text = "This address has one slash between its parts.";
+    to(Status::MOVED_PERMANENTLY, &location(path, query), text, b"", answer)
 }
 
 /// To the same path and query, as they were sent, at another host.
@@ -46,7 +53,7 @@ pub(crate) fn by_rule(
 }
 
 fn to(status: Status, location: &str, text: &str, further: &[u8], answer: Answer<'_>) -> Answered {
-    let body = format!("<!DOCTYPE html>\n<title>{status}</title>\n<p>{text}</p>\n");
+    let body = page::html(status, text, "");
     let mut out = Vec::with_capacity(256 + further.len() + location.len());
     out.extend_from_slice(further);
     fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
@@ -60,7 +67,6 @@ fn to(status: Status, location: &str, text: &str, further: &[u8], answer: Answer
 fn location(path: &[u8], query: Option<&[u8]>) -> String {
     let mut location = String::with_capacity(path.len() + 1);
     encode(&mut location, path, is_plain_in_path);
-    location.push('/');
     if let Some(query) = query {
         location.push('?');
         encode(&mut location, query, is_plain_in_query);
@@ -99,12 +105,12 @@ mod tests {
     #[test]
     fn locations() {
         for (path, query, expected) in [
-            ("/a", None, "/a/"),
-            ("/a b/ü", None, "/a%20b/%C3%BC/"),
-            ("/a%2e", Some("x=%20&y"), "/a%252e/?x=%20&y"),
-            ("/\\evil.example", None, "/%5Cevil.example/"),
-            ("/a\r\nSet-Cookie: x", Some("\"<é"), "/a%0D%0ASet-Cookie%3A%20x/?%22%3C%C3%A9"),
-            ("/a", Some(""), "/a/?"),
+            ("/a/", None, "/a/"),
+            ("/a b/ü/", None, "/a%20b/%C3%BC/"),
+            ("/a%2e/", Some("x=%20&y"), "/a%252e/?x=%20&y"),
+            ("/\\evil.example", None, "/%5Cevil.example"),
+            ("/a\r\nSet-Cookie: x/", Some("\"<é"), "/a%0D%0ASet-Cookie%3A%20x/?%22%3C%C3%A9"),
+            ("/a/", Some(""), "/a/?"),
         ] {
             assert_eq!(location(path.as_bytes(), query.map(str::as_bytes)), expected);
         }

@@ -123,7 +123,7 @@ fn answer_conditionally(
                 answer_whole(representation, further.granted, answer)
             }
             RangeAnswer::Many(ranges) => {
-                let mut parts = multipart::cut(representation, content.media.value, &ranges);
+                let mut parts = multipart::cut(representation, &content.media.value, &ranges);
                 parts.fields.splice(..0, further.granted.iter().copied());
                 answer.pieces(Status::PARTIAL_CONTENT, &parts.fields, parts.pieces)
             }

@@ -15,6 +15,7 @@ use crate::config::{SiteConfig, SiteError, SiteRules};
 use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
 use crate::content::load::{Load, Outcome};
+use crate::content::mime::MediaTypes;
 use crate::content::path::{FolderNow, Root, stamp_of_name};
 use crate::content::signal::Signal;
 use crate::content::store::Store;
@@ -206,6 +207,7 @@ impl SiteShared {
             watch: Watch::new(root.name(), Arc::clone(&queues.notice)),
             config: SiteConfig { no_cache, ..told.clone() },
             root,
+            types: MediaTypes::new(&told.types, told.charset.as_deref()),
             encoder: Encoder::new(Arc::clone(&queues.encode_signal)),
             rules,
         };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use staunch_config::groups::{Live, LiveIssuerRule, LiveTopicRule};
 use staunch_config::syntax::choice::{SyncTime, TopicKind};
 use staunch_config::{Config, Site};
+use staunch_live::token::Issuer;
 use staunch_server::limits::LIVE_SITES_MAX;
 use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind};
 
@@ -116,6 +117,16 @@ pub(crate) fn refuse_served_stores(started: &Config, new: &Config) -> Result<(),
     folders.try_for_each(|folder| refuse_served(folder, new))
 }
 
+/// The issuers of all sites, with keys that were read.
+///
+/// # Errors
+/// A file cannot be read, or a key cannot be used.
+pub(crate) fn issuers(config: &Config) -> Result<Vec<Issuer>, Failure> {
+    let rules = config.sites.iter().flat_map(|site| &site.live.live_issuer);
+    let read = |rule| issuer(rule)?.read().map_err(|error| Failure::configuration(error.to_string()));
+    rules.map(read).collect()
+}
+
 /// An issuer, with its keys as they stand in its file.
 fn issuer(rule: &LiveIssuerRule) -> Result<LiveIssuer, Failure> {
     let keys = match (&rule.secret_file, &rule.jwks_file) {
@@ -137,7 +148,7 @@ fn read(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The first line of a secret's file.
-fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     let text = read(key, file)?;
     Ok(text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec())
 }

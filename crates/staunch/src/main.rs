@@ -7,6 +7,7 @@ mod banner;
 mod behind_khttpd;
 mod certificates;
 mod clients;
+mod command_line;
 mod config;
 mod confinement;
 mod control;
@@ -31,6 +32,7 @@ mod seeing;
 mod serve;
 mod settings;
 mod sites;
+mod token;
 mod top;
 mod units;
 
@@ -80,6 +82,8 @@ enum Subcommands {
     Status(control::StatusArguments),
     /// Make the hash of a password for `basic_auth`
     Password(password::Arguments),
+    /// Make a token for live data, or say what stands in one
+    Token(token::TokenCommand),
     /// List certificates of authorities, of files and of this machine, or have one renewed
     Certificates(acme::CertificatesCommand),
     /// Look after certificates beside a server, which starts this by itself
@@ -90,7 +94,7 @@ enum Subcommands {
     UpgradeStarter(life::StarterArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
-    /// Offer load to a server, and say what came of it
+    /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
     Load(Box<load::Arguments>),
     /// Shed connections that cannot be served, before the kernel pays for them
     Gate(Box<gate::Arguments>),
@@ -117,7 +121,10 @@ enum Subcommands {
 /// configuration cannot be used, 141 nobody reads what is printed.
 fn main() -> ExitCode {
     end_at_a_panic();
-    run(Command::parse()).unwrap_or_else(|failure| {
+    let words = command_line::spelled(std::env::args_os().collect());
+    let command =
+        Command::try_parse_from(words).unwrap_or_else(|error| command_line::explained(error).exit());
+    run(command).unwrap_or_else(|failure| {
         output::explain(&failure.text);
         ExitCode::from(failure.code)
     })
@@ -149,6 +156,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Upgrade(which)) => control::upgrade(&which),
         Some(Subcommands::Status(arguments)) => control::status(&arguments),
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
+        Some(Subcommands::Token(command)) => token::run(&command).map(done),
         Some(Subcommands::Certificates(command)) => acme::run_command(&command),
         Some(Subcommands::CertificateAgent(arguments)) => acme::run_agent(&arguments).map(done),
         Some(Subcommands::UpgradeStarter(arguments)) => life::run_starter(&arguments).map(done),

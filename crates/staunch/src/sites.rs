@@ -51,6 +51,8 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
         no_cache: content.no_cache,
         listing: content.listing.unwrap_or(false),
         index: content.index.clone(),
+        types: content.types.iter().cloned().collect(),
+        charset: content.charset.clone(),
         dotfiles: content.dotfiles,
         hosts: site.hosts.clone(),
         canonical_host: site.canonical_host.clone(),

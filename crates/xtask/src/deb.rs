@@ -95,6 +95,7 @@ fn fill(stage: &Stage, root: &Path, binary: &Path) -> Result<(), String> {
         ("staunch.toml", "etc/staunch/staunch.toml"),
         ("welcome/index.html", "usr/share/staunch/welcome/index.html"),
         ("grafana/staunch.json", "usr/share/staunch/grafana/staunch.json"),
+        ("prometheus/staunch.rules.yml", "usr/share/staunch/prometheus/staunch.rules.yml"),
         ("debian/copyright", "usr/share/doc/staunch/copyright"),
         ("debian/conffiles", "DEBIAN/conffiles"),
     ];

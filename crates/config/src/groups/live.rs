@@ -75,7 +75,7 @@ group! {
     /// File with a set of keys (JWKS) for HS256, ES256, EdDSA, RS256
     jwks_file: OrOff<FilePath> = Some("off"), File, restart, "\"/etc/staunch/keys.json\"";
     /// Take tokens of Mercure 0.x as well: the claim `mercure`
-    /// They need no `iss`, `aud` and `typ`, so it weakens the checks.
+    /// They need no `iss`, `aud` and `exp`, so it weakens the checks.
     mercure_compatibility: OnOff = Some("off"), File, restart, "true";
 }
 

@@ -9,8 +9,8 @@ use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff};
 use crate::syntax::text::{Block, FilePath, Folder, Size, Time, Words, Work};
 use crate::syntax::web::{
-    ErrorStatus, FieldName, FieldValue, Host, HostAddress, Login, Origin, PasswordHash, Pattern,
-    RedirectStatus, Target, Token, UrlPath, host_of,
+    Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
+    PasswordHash, Pattern, RedirectStatus, Target, Token, UrlPath, host_of,
 };
 use crate::syntax::{Complaint, Many, Map, OrAuto, OrInherit, OrOff, Syntax};
 
@@ -54,8 +54,8 @@ group! {
     /// `/sys` with what is in them (but `/dev/shm`), also where a link leads there.
     root_anyway: OnOff = Some("off"), Switch, reload, "true";
     /// List folders that have no index file
-    /// `auto` lists where a folder is named on the command line and there is no file of settings, as in
-    /// `staunch serve DIR`; else it does not.
+    /// `auto` lists where there is no file of settings, as in `staunch serve` and `staunch serve DIR`; with a
+    /// file, or where `STAUNCH_ROOT` names the folder, it does not.
     listing: OrAuto<OnOff> = Some("auto"), Value, reload, "true";
     /// Names of a folder's index file, first found first served
     index: Many<Words> = Some("index.html"), Values, reload, "[\"index.html\", \"index.htm\"]";
@@ -65,6 +65,14 @@ group! {
     cache_size: Size = Some("256MiB"), Value, reload, "\"1GiB\"";
     /// Hold nothing: read from disk for every request (for comparison)
     no_cache: OnOff = Some("off"), Switch, reload, "true";
+    /// Media types of files, by extension or whole name
+    /// They go before the list that is built in. What is in neither is `application/octet-stream`. What is
+    /// text, JSON or XML by its type is compressed.
+    types: Map<FileEnding, MediaType> = Some(""), File, reload,
+        "{ apk = \"application/vnd.android.package-archive\", assetlinks = \"application/json\" }";
+    /// Charset told of texts, or off
+    /// It stands behind types that begin with `text/` and say none themselves.
+    charset: OrOff<Charset> = Some("utf-8"), File, reload, "\"iso-8859-1\"";
     /// Serve files whose names begin with a dot
     dotfiles: OnOff = Some("off"), Switch, reload, "true";
     /// What answers for a path: the first that is there, or a status

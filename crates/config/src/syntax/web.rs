@@ -52,6 +52,12 @@ scalars! {
     MailAddress: String, "MAIL", mail_address, |mail| Node::text(mail.as_str()), text;
     /// An origin whose scripts may ask from a browser, or `*` for all of them.
     Origin: String, "ORIGIN|*", origin, |origin| Node::text(origin.as_str()), text;
+    /// The end of a file's name, or the whole name.
+    FileEnding: String, "EXTENSION", file_ending, |name| Node::text(name.as_str()), text;
+    /// A media type, maybe with parameters.
+    MediaType: String, "TYPE", media_type, |name| Node::text(name.as_str()), text;
+    /// A charset.
+    Charset: String, "CHARSET", charset, |name| Node::text(name.as_str()), text;
     /// Name of somebody with a password.
     Login: String, "NAME", login, |name| Node::text(name.as_str()), text;
 }
@@ -152,6 +158,11 @@ fn field_name(text: &str) -> Result<String, String> {
     if OWN_FIELDS.iter().any(|own| own.eq_ignore_ascii_case(text)) {
         return Err("the server sets this field itself".into());
     }
+    if text.eq_ignore_ascii_case("content-type") {
+        return Err(
+            "`types` and `charset` of the site say it: types = { apk = \"application/x-own\" }".into()
+        );
+    }
     keep_if(is_token(text), text, "the name of a field such as X-Frame-Options")
 }
 
@@ -220,6 +231,32 @@ fn origin(text: &str) -> Result<String, String> {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
     let right = text == "*" || host.is_some_and(|host| !host.is_empty() && host.bytes().all(inside));
     keep_if(right, text, "an origin such as https://app.example.org (lower case, no path), or *")
+}
+
+fn file_ending(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix('.').unwrap_or(text);
+    let right = !name.is_empty() && !name.contains(['/', '*']) && !name.chars().any(char::is_control);
+    keep_if(right, name, "an extension such as apk, or the whole name of a file, without star and folder")
+        .map(|name| name.to_ascii_lowercase())
+}
+
+fn media_type(text: &str) -> Result<String, String> {
+    let (name, parameters) = text.split_once(';').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let is_name = name.trim_end().split_once('/').is_some_and(|(kind, of)| is_token(kind) && is_token(of));
+    let is_parameter = |text: &str| {
+        let (key, value) = text.trim().split_once('=').unwrap_or_default();
+        let is_quoted = value.len() > 1 && value.starts_with('"') && value.ends_with('"');
+        is_token(key) && (is_token(value) || is_quoted)
+    };
+    let right = is_name
+        && parameters.is_none_or(|all| all.split(';').all(is_parameter))
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && text.trim() == text;
+    keep_if(right, text, "a media type such as application/gpx+xml or text/html; charset=iso-8859-1")
+}
+
+fn charset(text: &str) -> Result<String, String> {
+    keep_if(is_token(text), text, "a charset such as utf-8, or off")
 }
 
 fn login(text: &str) -> Result<String, String> {

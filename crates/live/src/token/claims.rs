@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::granted::{Granted, Issuer, TokenFault};
 use crate::interest::Grants;
-use crate::limits::TOKEN_GRANTS_MAX;
+use crate::limits::{TOKEN_GRANTS_MAX, TOKEN_LEEWAY_S};
 use crate::name::{NameFault, TopicName};
 use crate::pattern::Pattern;
 
 /// The type of Mercure's authorization details.
-const DETAIL_TYPE: &str = "https://mercure.rocks/authorization-detail";
+pub(super) const DETAIL_TYPE: &str = "https://mercure.rocks/authorization-detail";
 
 /// A token's header.
 #[derive(Deserialize)]
@@ -100,7 +100,7 @@ pub(super) fn check(
 ) -> Result<Granted, TokenFault> {
     let claims: Claims = read_object(payload)?;
     let is_old = issuer.mercure_compatibility && claims.mercure.is_some();
-    check_kind(header.kind.as_deref(), is_old)?;
+    check_kind(header.kind.as_deref())?;
     if claims.iss.as_ref().map_or(!is_old, |iss| *iss != issuer.name) {
         return Err(TokenFault::Issuer);
     }
@@ -111,11 +111,15 @@ pub(super) fn check(
     if claims.aud.as_ref().map_or(!is_old, |audience| !names_us(audience)) {
         return Err(TokenFault::Audience);
     }
-    let ends_at_s = claims.exp.filter(|exp| *exp > 0.0).map(|exp| exp as u64).ok_or(TokenFault::Expired)?;
-    if ends_at_s <= now_s {
+    let ends_at_s = match claims.exp {
+        Some(exp) if exp > 0.0 => (exp as u64).saturating_add(TOKEN_LEEWAY_S),
+        None if is_old => 0,
+        _ => return Err(TokenFault::Expired),
+    };
+    if ends_at_s != 0 && ends_at_s <= now_s {
         return Err(TokenFault::Expired);
     }
-    if claims.nbf.is_some_and(|nbf| nbf > now_s as f64) {
+    if claims.nbf.is_some_and(|nbf| nbf > (now_s + TOKEN_LEEWAY_S) as f64) {
         return Err(TokenFault::Early);
     }
     let mut granting = Granting::default();
@@ -129,12 +133,13 @@ pub(super) fn check(
     Ok(Granted { publish, subscribe, ends_at_s })
 }
 
-/// `at+jwt` (RFC 9068, section 2.1), or none. Mercure 0.x has `JWT`.
-fn check_kind(kind: Option<&str>, is_old: bool) -> Result<(), TokenFault> {
+/// `at+jwt` (RFC 9068, section 2.1), or none, or `JWT`, which libraries write unasked. Tokens for other ends,
+/// as those of OpenID that say who somebody is, grant nothing here whatever they are called.
+fn check_kind(kind: Option<&str>) -> Result<(), TokenFault> {
     let Some(kind) = kind else { return Ok(()) };
     let kind = kind.to_ascii_lowercase();
     let kind = kind.strip_prefix("application/").unwrap_or(&kind);
-    if kind == "at+jwt" || (is_old && kind == "jwt") { Ok(()) } else { Err(TokenFault::Type) }
+    if matches!(kind, "at+jwt" | "jwt") { Ok(()) } else { Err(TokenFault::Type) }
 }
 
 /// Names and patterns for publishing, then those for reading.

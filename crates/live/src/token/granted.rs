@@ -2,6 +2,8 @@
 //!
 //! It must never hold a token.
 
+use std::fmt;
+
 use super::key::Key;
 use crate::interest::Grants;
 
@@ -14,7 +16,7 @@ pub struct Issuer {
     pub audience: String,
     /// The keys; one of them has signed.
     pub keys: Vec<Key>,
-    /// Takes tokens of Mercure 0.x as well: the claim `mercure`, and no `iss`, `aud`, `typ`. It weakens the
+    /// Takes tokens of Mercure 0.x as well: the claim `mercure`, and no `iss`, `aud`, `exp`. It weakens the
     /// checks.
     pub mercure_compatibility: bool,
 }
@@ -26,8 +28,15 @@ pub struct Granted {
     pub publish: Grants,
     /// What may be read that is private.
     pub subscribe: Grants,
-    /// When it ends, in seconds since 1970.
+    /// When it ends, in seconds since 1970, with the leeway for clocks; 0: never.
     pub ends_at_s: u64,
+}
+
+impl Granted {
+    /// Whether its time has passed.
+    pub fn has_ended(&self, now_s: u64) -> bool {
+        self.ends_at_s != 0 && self.ends_at_s <= now_s
+    }
 }
 
 /// Why a token grants nothing. A peer is told the same for all: 401 `invalid_token`.
@@ -51,4 +60,51 @@ pub enum TokenFault {
     Early,
     /// What is granted cannot be read; nothing of it is taken.
     Grants,
+}
+
+impl TokenFault {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Form,
+        Self::Type,
+        Self::Algorithm,
+        Self::Signature,
+        Self::Issuer,
+        Self::Audience,
+        Self::Expired,
+        Self::Early,
+        Self::Grants,
+    ];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Form => "form",
+            Self::Type => "type",
+            Self::Algorithm => "algorithm",
+            Self::Signature => "signature",
+            Self::Issuer => "issuer",
+            Self::Audience => "audience",
+            Self::Expired => "expired",
+            Self::Early => "early",
+            Self::Grants => "grants",
+        }
+    }
+}
+
+/// For the operator, who can mend it.
+impl fmt::Display for TokenFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => "it is no JWT: three parts in base64url, with JSON in the first two",
+            Self::Type => "its `typ` is of another kind of token: at+jwt and JWT are taken",
+            Self::Algorithm => "no key of an issuer has its `alg` (and its `kid`, where both have one)",
+            Self::Signature => "no key of an issuer has signed it",
+            Self::Issuer => "its `iss` is not the `name` of the issuer whose key has signed it",
+            Self::Audience => "its `aud` does not name the `audience` of the issuer",
+            Self::Expired => "its `exp` has passed, or is missing",
+            Self::Early => "its `nbf` has not come: compare the clocks",
+            Self::Grants => "what it grants cannot be read: an action, a topic or a `match_type` is unknown",
+        })
+    }
 }

@@ -75,6 +75,11 @@ impl Key {
         Ok(Self { id: None, kind: Kind::Hs256(secret.to_vec()) })
     }
 
+    /// Whether it is a shared secret, by which tokens can be made.
+    pub fn is_secret(&self) -> bool {
+        matches!(self.kind, Kind::Hs256(_))
+    }
+
     /// The name of its algorithm in a token.
     pub fn algorithm(&self) -> &'static str {
         match self.kind {
@@ -91,6 +96,13 @@ impl Key {
             (Some(own), Some(id)) => own == id,
             _ => true,
         }
+    }
+
+    /// The signature of a message by a shared secret; the other keys are public.
+    pub(super) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let Kind::Hs256(secret) = &self.kind else { return None };
+        let mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
+        Some(mac.chain_update(message).finalize().into_bytes().to_vec())
     }
 
     /// Whether the signature is the key's.

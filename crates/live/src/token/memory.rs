@@ -46,7 +46,7 @@ impl TokenMemory {
             return is_known.then_some(KnownToken::Refused(*fault));
         }
         let granted = self.known.get(&digest)?;
-        if granted.ends_at_s <= now_s {
+        if granted.has_ended(now_s) {
             self.known.remove(&digest);
             return None;
         }

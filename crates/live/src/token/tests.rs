@@ -5,7 +5,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::limits::TOKENS_REFUSED_REMEMBERED_MAX;
+use crate::limits::{TOKEN_LEEWAY_S, TOKENS_REFUSED_REMEMBERED_MAX};
 use crate::name::TopicName;
 
 const SECRET: &[u8] = b"a secret that has at least 32 bytes";
@@ -63,7 +63,7 @@ fn what_is_granted() {
     for grants in [&granted.publish, &granted.subscribe] {
         assert!(grants.cover(&name("a")) && grants.cover(&name("u.1.x")) && !grants.cover(&name("b")));
     }
-    assert_eq!(granted.ends_at_s, NOW_S + 60);
+    assert_eq!(granted.ends_at_s, NOW_S + 60 + TOKEN_LEEWAY_S);
     let nothing = check(&hs256(plain(), &with("authorization_details", json!([])))).unwrap();
     assert!(nothing.publish.is_empty() && nothing.subscribe.is_empty());
 }
@@ -74,7 +74,7 @@ fn each_way_in_which_a_token_does_not_hold() {
     let kind = "https://mercure.rocks/authorization-detail";
     let table = [
         (hs256(json!({"alg": "HS256", "typ": "id+jwt"}), &claims()), TokenFault::Type),
-        (hs256(json!({"alg": "HS256", "typ": "JWT"}), &claims()), TokenFault::Type),
+        (hs256(json!({"alg": "HS256", "typ": "secevent+jwt"}), &claims()), TokenFault::Type),
         (hs256(json!({"alg": "none"}), &claims()), TokenFault::Algorithm),
         (hs256(json!({"alg": "HS512"}), &claims()), TokenFault::Algorithm),
         (hs256(json!({"alg": "HS256", "crit": ["b64"]}), &claims()), TokenFault::Algorithm),
@@ -85,10 +85,10 @@ fn each_way_in_which_a_token_does_not_hold() {
         (hs256(plain(), &with("aud", json!("shop"))), TokenFault::Audience),
         (hs256(plain(), &with("aud", json!(["shop"]))), TokenFault::Audience),
         (hs256(plain(), &with("aud", Value::Null)), TokenFault::Audience),
-        (hs256(plain(), &with("exp", json!(NOW_S))), TokenFault::Expired),
+        (hs256(plain(), &with("exp", json!(NOW_S - TOKEN_LEEWAY_S))), TokenFault::Expired),
         (hs256(plain(), &with("exp", json!(-1))), TokenFault::Expired),
         (hs256(plain(), &with("exp", Value::Null)), TokenFault::Expired),
-        (hs256(plain(), &with("nbf", json!(NOW_S + 1))), TokenFault::Early),
+        (hs256(plain(), &with("nbf", json!(NOW_S + TOKEN_LEEWAY_S + 1))), TokenFault::Early),
         (hs256(plain(), &detail(json!({"type": kind}))), TokenFault::Grants),
         (
             hs256(plain(), &detail(json!({"type": kind, "actions": ["own"], "topics": []}))),
@@ -119,13 +119,61 @@ fn each_way_in_which_a_token_does_not_hold() {
 fn a_claim_of_mercure_0_is_taken_where_that_is_wanted() {
     let old = json!({"exp": NOW_S + 1, "mercure": {"publish": ["*"], "subscribe": ["a"]}});
     let token = hs256(json!({"alg": "HS256", "typ": "JWT"}), &old);
-    assert_eq!(check(&token), Err(TokenFault::Type));
+    assert_eq!(check(&token), Err(TokenFault::Issuer));
     let mut issuer = issuer(vec![Key::secret(SECRET).unwrap()]);
     issuer.mercure_compatibility = true;
-    let granted = verify(token.as_bytes(), &[issuer], NOW_S).unwrap();
+    let compatible = [issuer];
+    let granted = verify(token.as_bytes(), &compatible, NOW_S).unwrap();
     let name = |text| TopicName::new(text).unwrap();
     assert!(granted.publish.cover(&name("anything")) && granted.subscribe.cover(&name("a")));
     assert!(!granted.subscribe.cover(&name("b")));
+    // The tokens of its documentation have no end.
+    let endless = |claims: Value| verify(hs256(plain(), &claims).as_bytes(), &compatible, NOW_S);
+    let granted = endless(json!({"mercure": {"publish": ["a"]}})).unwrap();
+    assert!(granted.ends_at_s == 0 && !granted.has_ended(u64::MAX));
+    assert_eq!(endless(with("exp", Value::Null)), Err(TokenFault::Expired), "those of today have one");
+    for exp in [json!(0), json!(-1), json!(NOW_S - TOKEN_LEEWAY_S)] {
+        let past = endless(json!({"exp": exp, "mercure": {"publish": ["a"]}}));
+        assert_eq!(past, Err(TokenFault::Expired), "one that is said counts");
+    }
+    let mut memory = TokenMemory::default();
+    memory.remember(b"endless", std::sync::Arc::new(granted));
+    assert!(matches!(memory.find(b"endless", u64::MAX), Some(KnownToken::Good(_))));
+}
+
+#[test]
+fn what_libraries_write_unasked_and_clocks_that_differ_are_taken() {
+    for kind in ["JWT", "jwt", "application/at+jwt", "AT+JWT"] {
+        assert!(check(&hs256(json!({"alg": "HS256", "typ": kind}), &claims())).is_ok(), "{kind}");
+    }
+    let late = check(&hs256(plain(), &with("exp", json!(NOW_S - TOKEN_LEEWAY_S + 1)))).unwrap();
+    assert!(!late.has_ended(NOW_S) && late.has_ended(NOW_S + 1));
+    assert!(check(&hs256(plain(), &with("nbf", json!(NOW_S + TOKEN_LEEWAY_S)))).is_ok());
+    assert_eq!(check(&hs256(plain(), &with("exp", json!(1e300)))).unwrap().ends_at_s, u64::MAX);
+}
+
+#[test]
+fn what_is_made_is_taken_and_nothing_else_is_made() {
+    let ours = issuer(vec![Key::secret(SECRET).unwrap()]);
+    let making = |publish: &[&str], subscribe: &[&str]| {
+        let [publish, subscribe] =
+            [publish, subscribe].map(|all| all.iter().map(|&one| one.to_owned()).collect());
+        make(&Making { publish, subscribe, now_s: NOW_S, holds_s: 60 }, &ours)
+    };
+    let granted = check(&making(&["scores", "u.7.>"], &["*"]).unwrap()).unwrap();
+    let name = |text| TopicName::new(text).unwrap();
+    assert!(granted.publish.cover(&name("u.7.x")) && !granted.publish.cover(&name("u.8.x")));
+    assert!(granted.publish.cover(&name("scores")) && granted.subscribe.cover(&name("anything")));
+    assert_eq!(making(&["$x"], &[]), Err(TokenFault::Grants));
+    let public = Issuer { keys: Vec::new(), ..ours.clone() };
+    assert_eq!(make(&Making::default(), &public), Err(TokenFault::Algorithm));
+    assert_eq!(
+        make(&Making { now_s: NOW_S, ..Making::default() }, &ours).map(|_| ()),
+        Ok(()),
+        "it ends soon"
+    );
+    let names: std::collections::HashSet<&str> = TokenFault::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(names.len(), TokenFault::ALL.len());
 }
 
 /// RFC 7515, appendix A.2 and A.3, and RFC 8037, appendix A: their keys, and their signatures where the
@@ -213,7 +261,7 @@ fn a_token_is_checked_once() {
     assert_eq!(memory.find(token.as_bytes(), NOW_S), None);
     memory.remember(token.as_bytes(), granted.clone());
     assert_eq!(memory.find(token.as_bytes(), NOW_S), Some(KnownToken::Good(granted)));
-    assert_eq!(memory.find(token.as_bytes(), NOW_S + 60), None, "not longer than it holds");
+    assert_eq!(memory.find(token.as_bytes(), NOW_S + 60 + TOKEN_LEEWAY_S), None, "not longer than it holds");
     assert_eq!(memory.find(b"another", NOW_S), None);
     for (fault, is_known) in
         [(TokenFault::Signature, true), (TokenFault::Early, false), (TokenFault::Expired, true)]

@@ -69,6 +69,17 @@ impl PointDocument {
         }
     }
 
+    /// Whether the generator left more than a hundredth of it unsent in some round: the server never saw what
+    /// is called offered then, and nothing that was measured is a verdict on it.
+    pub fn is_saturated(&self) -> bool {
+        self.rounds.iter().any(|round| round.unsent * 100 > round.offered)
+    }
+
+    /// What did not end well, but for what the generator did not send.
+    pub(crate) fn failed(&self) -> Option<Spread> {
+        self.rate(|round| round.counts.errors() - round.counts.unsent)
+    }
+
     /// A figure over the rounds.
     pub fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
         Spread::of(&self.rounds.iter().filter_map(of).collect::<Vec<f64>>())
@@ -179,10 +190,10 @@ pub fn sweep_text(sweep: &SweepOutcome, colour: bool) -> String {
         let warning = format!("WARNING: {}", words::harmless(warning));
         let _ = writeln!(text, "{}\n", paint(&warning, staunch_figures::style::BAD, colour));
     }
-    let header = ["load", "offered/s", "in time/s", "late/s", "failed/s", "p50", "p99"];
+    let header = ["load", "offered/s", "in time/s", "late/s", "failed/s", "unsent/s", "p50", "p99"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(document.points.iter().map(table_row));
-    for line in lines(&rows, &[Align::Right; 7]) {
+    for line in lines(&rows, &[Align::Right; 8]) {
         let _ = writeln!(text, "{line}");
     }
     text.push_str("\nMedians of the rounds, with smallest and largest in parentheses.\n");
@@ -199,7 +210,8 @@ fn table_row(point: &PointDocument) -> Vec<String> {
         spread(point.rate(|round| round.offered), whole),
         spread(point.rate(|round| round.in_time), whole),
         spread(point.rate(|round| round.late), whole),
-        spread(point.rate(|round| round.counts.errors()), whole),
+        spread(point.failed(), whole),
+        spread(point.rate(|round| round.counts.unsent), whole),
         spread(point.spread(|round| round.latency_ms.p50), words::time_ms),
         spread(point.spread(|round| round.latency_ms.p99), words::time_ms),
     ]

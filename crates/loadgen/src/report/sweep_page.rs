@@ -37,14 +37,13 @@ pub fn sweep_html(sweep: &SweepOutcome) -> String {
 /// What the server can do, and what is left of it under the most that was offered.
 fn headline(document: &SweepDocument) -> String {
     let capacity = words::unbroken(&words::per_s(document.capacity_per_s.round()));
-    let most =
-        document.points.iter().filter_map(|point| Some((point, goodput_of(point)?.median))).next_back();
+    let sent = || document.points.iter().filter(|point| !point.is_saturated());
+    let most = sent().filter_map(|point| Some((point, goodput_of(point)?.median))).next_back();
     let Some((point, rate)) = most else {
-        return format!("Capacity {capacity}; nothing else was measured.");
+        let unsent = if document.points.is_empty() { "" } else { " that the generator could send" };
+        return format!("Capacity {capacity}; nothing else{unsent} was measured.");
     };
-    if let Some(more) =
-        document.points.iter().filter_map(goodput_of).find(|rate| rate.median > beyond(document))
-    {
+    if let Some(more) = sent().filter_map(goodput_of).find(|rate| rate.median > beyond(document)) {
         return format!(
             "The capacity was taken to be {capacity}, but <strong>the server can do more</strong>: {} were \
              answered in time. Sweep again, with a higher --capacity or none.",
@@ -57,9 +56,22 @@ fn headline(document: &SweepDocument) -> String {
     );
     format!(
         "The server answers {capacity} at most. When {} times as much was offered, <strong>{share} of that \
-         was left</strong>: {} in time.",
+         was left</strong>: {} in time.{}",
         words::short(point.factor),
-        words::unbroken(&words::per_s(rate.round()))
+        words::unbroken(&words::per_s(rate.round())),
+        unsent(document)
+    )
+}
+
+/// What is no verdict on the server: offered loads that the generator could not send.
+fn unsent(document: &SweepDocument) -> String {
+    let Some(first) = document.points.iter().find(|point| point.is_saturated()) else {
+        return String::new();
+    };
+    format!(
+        " From {} times on the generator could not send all that was to be offered: what stands there is its \
+         own limit, not the server's.",
+        words::short(first.factor)
     )
 }
 
@@ -161,7 +173,7 @@ fn range(
 fn table(body: &mut String, points: &[PointDocument]) {
     body.push_str("<h2>Figures</h2><p class=\"quiet\">Medians, with smallest and largest round.</p>");
     body.push_str("<div class=\"wide\"><table><thead><tr>");
-    for name in ["load", "offered/s", "in time/s", "late/s", "errors/s", "p50", "p99"] {
+    for name in ["load", "offered/s", "in time/s", "late/s", "failed/s", "unsent/s", "p50", "p99"] {
         let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}");
     }
     body.push_str("</tr></thead><tbody>");
@@ -170,7 +182,8 @@ fn table(body: &mut String, points: &[PointDocument]) {
             point.rate(|round| round.offered),
             goodput_of(point),
             point.rate(|round| round.late),
-            point.rate(|round| round.counts.errors()),
+            point.failed(),
+            point.rate(|round| round.counts.unsent),
         ];
         let times = [point.spread(|round| round.latency_ms.p50), point.spread(|round| round.latency_ms.p99)];
         let _ = write!(body, "<tr><th scope=\"row\" class=\"number\">x{}", words::short(point.factor));
@@ -220,6 +233,25 @@ mod tests {
         sweep.capacity_per_s /= 10.0;
         let html = sweep_html(&sweep);
         assert!(html.contains("the server can do more") && !html.contains("of that was left"));
+    }
+
+    #[test]
+    fn what_was_not_sent_is_no_verdict() {
+        let mut sweep = made_up::sweep();
+        let is_high = |factor: f64| factor > 2.0;
+        for point in &mut sweep.points {
+            let high = is_high(point.factor);
+            for counts in point.rounds.iter_mut().map(|round| &mut round.lanes[0].counts) {
+                counts.unsent = if high { counts.offered * 3 / 4 } else { 0 };
+            }
+        }
+        let html = sweep_html(&sweep);
+        assert!(html.contains("When 2 times as much was offered"), "{html}");
+        assert!(html.contains("From 4 times on the generator could not send"), "{html}");
+        for counts in sweep.points.iter_mut().flat_map(|point| &mut point.rounds) {
+            counts.lanes[0].counts.unsent = counts.lanes[0].counts.offered;
+        }
+        assert!(sweep_html(&sweep).contains("nothing else that the generator could send was measured"));
     }
 
     #[test]

@@ -28,7 +28,10 @@ fn urls_that_can_be_loaded() {
 #[test]
 fn faults() {
     let cases = [
-        ("https://a/", "TLS is not spoken yet: `https://a/` has to begin with `http://`"),
+        (
+            "https://a/",
+            "`https://a/`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak both)",
+        ),
         ("ftp://a/", "`ftp` in `ftp://a/` is not a scheme that can be loaded: only http is"),
         ("", "`` names no host"),
         ("/path", "`/path` names no host"),

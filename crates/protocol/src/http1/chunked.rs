@@ -13,8 +13,9 @@ pub(super) struct Lines {
     /// Bytes of the size line or of the trailer section.
     line_bytes: u16,
     position: Position,
-    /// Whether a line of the trailer section may go on in the next one, which then begins with white space.
-    folds: bool,
+    /// Whether it is an answer's: a line of the trailer section may go on in the next one, which then begins
+    /// with white space, and white space may stand behind a size (old servers pad it).
+    is_lenient: bool,
 }
 
 /// What a byte of a line told.
@@ -36,7 +37,7 @@ enum Position {
     SizeFirst,
     /// Behind a digit of a chunk's size.
     Size,
-    /// White space behind the size: an extension must follow.
+    /// White space behind the size: an extension must follow, but in an answer.
     SizeSpace,
     /// Behind a semicolon: a name must follow.
     ExtensionFirst,
@@ -71,9 +72,10 @@ const _: () = assert!(TRAILER_BYTES_MAX < u16::MAX as usize);
 
 impl Lines {
     /// Before the first chunk of a request. A folded line is refused (RFC 9112, section 5.2).
-    pub(super) const OF_REQUEST: Self = Self { line_bytes: 0, position: Position::SizeFirst, folds: false };
-    /// Before the first chunk of an answer. A folded line is one line (the same section).
-    pub(super) const OF_ANSWER: Self = Self { folds: true, ..Self::OF_REQUEST };
+    pub(super) const OF_REQUEST: Self =
+        Self { line_bytes: 0, position: Position::SizeFirst, is_lenient: false };
+    /// Before the first chunk of an answer. A folded line is one line (RFC 9112, section 5.2).
+    pub(super) const OF_ANSWER: Self = Self { is_lenient: true, ..Self::OF_REQUEST };
 
     /// Whether the next bytes are data.
     pub(super) fn in_data(self) -> bool {
@@ -102,6 +104,7 @@ impl Lines {
                 Position::Size | Position::ExtensionName | Position::ExtensionValue | Position::ExtensionEnd,
                 b'\r',
             ) => Position::SizeLineFeed,
+            (Position::SizeSpace, b'\r') if self.is_lenient => Position::SizeLineFeed,
             (Position::Size | Position::SizeSpace, b' ' | b'\t') => {
                 self.count(CHUNK_LINE_BYTES_MAX, Position::SizeSpace)?
             }
@@ -194,7 +197,7 @@ impl Lines {
     /// (sections 7.1.2 and 5). What they say concerns nobody here.
     fn trail(&self, byte: u8) -> Option<Position> {
         match (self.position, byte) {
-            (Position::TrailerNext, b' ' | b'\t') if self.folds => Some(Position::TrailerValue),
+            (Position::TrailerNext, b' ' | b'\t') if self.is_lenient => Some(Position::TrailerValue),
             (Position::TrailerName, b':') => Some(Position::TrailerValue),
             (Position::TrailerFirst | Position::TrailerNext | Position::TrailerName, _) if is_token(byte) => {
                 Some(Position::TrailerName)

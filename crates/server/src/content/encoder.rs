@@ -146,7 +146,7 @@ impl State {
 /// Whether an encoding is missing that would be worth the work.
 fn is_waiting(content: &Content, order: &[Encoding]) -> bool {
     let held = content.identity().is_some_and(|identity| {
-        identity.file.is_none() && encode::is_worthwhile(content.media, identity.body().len())
+        identity.file.is_none() && encode::is_worthwhile(&content.media, identity.body().len())
     });
     held && order.iter().any(|encoding| content.representations[encoding.place()].is_none())
 }

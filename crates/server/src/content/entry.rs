@@ -54,7 +54,7 @@ pub(crate) struct Content {
     /// The identity stands at place 0 and is always there; see [`super::negotiate`] for the others.
     pub(crate) representations: [Option<Representation>; PLACES],
     /// Its media type.
-    pub(crate) media: &'static MediaType,
+    pub(crate) media: MediaType,
     /// Last-Modified in seconds since 1970, if one is told.
     pub(crate) modified_unix_s: Option<i64>,
     /// Value of Vary, if any.
@@ -67,7 +67,7 @@ pub(crate) struct Content {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Common<'a> {
     /// The media type.
-    pub(crate) media: &'static MediaType,
+    pub(crate) media: &'a MediaType,
     /// Last-Modified in seconds since 1970, if one is told.
     pub(crate) modified_unix_s: Option<i64>,
     /// Value of Vary, if any.
@@ -157,7 +157,7 @@ impl Entry {
         const PLACES_IN_STORE: usize = 16 + 8 + 32;
         let content = self.content().map_or(0, |content| {
             let blocks = content.representations.iter().flatten().map(|one| one.block.len() + 16);
-            blocks.sum::<usize>()
+            blocks.sum::<usize>() + content.media.held_bytes()
         });
         (size_of::<Self>() + self.key.len() + PLACES_IN_STORE + content) as u64
     }
@@ -169,7 +169,7 @@ impl Content {
         let Common { media, modified_unix_s, vary, .. } = *common;
         Self {
             representations: [Some(identity), None, None, None],
-            media,
+            media: media.clone(),
             modified_unix_s,
             vary,
             side_files: 0,
@@ -182,8 +182,8 @@ impl Content {
     }
 
     /// What all representations have in common.
-    pub(crate) fn common<'a>(&self, ruling: Option<&'a Ruling>) -> Common<'a> {
-        Common { media: self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
+    pub(crate) fn common<'a>(&'a self, ruling: Option<&'a Ruling>) -> Common<'a> {
+        Common { media: &self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
     }
 
     /// The identity.

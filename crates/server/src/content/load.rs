@@ -21,6 +21,7 @@ use super::encoder::Encoder;
 use super::entry::{Common, Content, Entry, Kind};
 use super::folder::Variant;
 use super::freshness::Freshness;
+use super::mime::MediaTypes;
 use super::negotiate::Encoding;
 use super::path::{Opened, Refusal, Root, folder_of};
 use super::prepare;
@@ -57,6 +58,7 @@ pub(crate) struct Load {
     pub(crate) watch: Watch,
     pub(crate) encoder: Encoder,
     pub(crate) rules: Option<Rules>,
+    pub(crate) types: MediaTypes,
 }
 
 impl Load {
@@ -226,7 +228,7 @@ impl Load {
     ) -> Result<(Content, FileStamp), Problem> {
         let side_files = hash_of(&sides);
         let source = source_of(opened, self.held_file_bytes_max())?;
-        let media = mime::of_name(job.key);
+        let media = &self.types.of_name(job.key);
         let varies = !self.config.encodings.is_empty() && (media.encodable || !sides.is_empty());
         let stamp = *source.stamp();
         let vary = varies.then_some(VARY_ENCODING);
@@ -247,7 +249,7 @@ impl Load {
         opened: Opened,
         ruling: Option<&Ruling>,
     ) -> Result<(Content, FileStamp), Problem> {
-        let media = mime::of_name(path);
+        let media = &self.types.of_name(path);
         let stamp = opened.stamp;
         let common = Common { media, modified_unix_s: modified(&stamp), vary: None, ruling };
         let read = if stamp.size_bytes <= UNHELD_READ_BYTES_MAX {

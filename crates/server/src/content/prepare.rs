@@ -55,7 +55,7 @@ fn description<'a>(
     etag: &'a [u8],
 ) -> Description<'a> {
     let Common { media, modified_unix_s, vary, ruling } = *common;
-    Description { length_bytes, media: media.value, encoding, modified_unix_s, etag, vary, ruling }
+    Description { length_bytes, media: &media.value, encoding, modified_unix_s, etag, vary, ruling }
 }
 
 fn etag_of_stamp(stamp: &FileStamp, encoding: Option<Encoding>) -> Vec<u8> {

@@ -179,6 +179,26 @@ impl fmt::Display for LiveError {
 
 impl std::error::Error for LiveError {}
 
+impl LiveIssuer {
+    /// The issuer, with keys that were read.
+    ///
+    /// # Errors
+    /// A key cannot be used.
+    pub fn read(&self) -> Result<Issuer, LiveError> {
+        let keys = match &self.keys {
+            LiveKeys::Secret(secret) => Key::secret(secret).map(|key| vec![key]),
+            LiveKeys::Set(text) => read_keys(text),
+        };
+        let keys = keys.map_err(|fault| LiveError::Keys(self.name.clone(), fault.to_string()))?;
+        Ok(Issuer {
+            name: self.name.clone(),
+            audience: self.audience.clone(),
+            keys,
+            mercure_compatibility: self.mercure_compatibility,
+        })
+    }
+}
+
 impl LiveConfig {
     /// File of the store, if there is one; and the file of versions that had one for all sites, which is that
     /// of the default site.
@@ -214,20 +234,7 @@ impl LiveConfig {
 
     /// Who signs tokens, with keys that were read.
     pub(crate) fn tokens(&self) -> Result<Vec<Issuer>, LiveError> {
-        let read = |issuer: &LiveIssuer| {
-            let keys = match &issuer.keys {
-                LiveKeys::Secret(secret) => Key::secret(secret).map(|key| vec![key]),
-                LiveKeys::Set(text) => read_keys(text),
-            };
-            let keys = keys.map_err(|fault| LiveError::Keys(issuer.name.clone(), fault.to_string()))?;
-            Ok(Issuer {
-                name: issuer.name.clone(),
-                audience: issuer.audience.clone(),
-                keys,
-                mercure_compatibility: issuer.mercure_compatibility,
-            })
-        };
-        self.issuers.iter().map(read).collect()
+        self.issuers.iter().map(LiveIssuer::read).collect()
     }
 
     /// What the hub is told.

@@ -67,6 +67,9 @@ pub struct LiveFigures {
     pub readers: Vec<(String, u64)>,
     /// Most readers at a time.
     pub readers_max: u64,
+    /// Times a token was refused, by the reason.
+    #[serde(default)]
+    pub tokens_refused: Vec<(String, u64)>,
     /// Readers that joined.
     pub joined: u64,
     /// Readers refused because there were as many as may be.
@@ -116,10 +119,12 @@ pub struct LiveFigures {
 impl LiveFigures {
     /// Adds those of another site. The state fails if that of one site does.
     pub(crate) fn add(&mut self, other: &Self) {
-        let Self { readers, state_failing, .. } = other;
-        self.readers.resize_with(readers.len(), Default::default);
-        for (sum, (name, count)) in self.readers.iter_mut().zip(readers) {
-            *sum = (name.clone(), sum.1 + count);
+        let Self { readers, tokens_refused, state_failing, .. } = other;
+        for (sums, named) in [(&mut self.readers, readers), (&mut self.tokens_refused, tokens_refused)] {
+            sums.resize_with(named.len(), Default::default);
+            for (sum, (name, count)) in sums.iter_mut().zip(named) {
+                *sum = (name.clone(), sum.1 + count);
+            }
         }
         self.state_failing = self.state_failing.max(*state_failing);
         for (sum, count) in self.sums_mut().into_iter().zip(other.clone().sums_mut()) {

@@ -81,6 +81,7 @@ impl LiveShared {
         notice: Notice,
     ) -> Result<Arc<Self>, LiveError> {
         config.check()?;
+        let tokens = Tokens::new(config.tokens()?, title(&config.site), Arc::clone(&notice));
         let writer_counts: Arc<WriterCounts> = Arc::default();
         let (hub, keeping) = match keeping::open(&config)? {
             None => match carried {
@@ -109,7 +110,7 @@ impl LiveShared {
             leaving_s: AtomicU64::new(0),
             writer_counts,
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
-            tokens: Tokens::new(config.tokens()?),
+            tokens,
             script: Script::new(),
             rules: config.reading_rules(),
             hub: Mutex::new(Some((hub, keeping))),
@@ -170,6 +171,7 @@ impl LiveShared {
             readers_max: self.config.readers_max,
             memory_bytes_max: self.config.memory_bytes as u64,
             queued: self.queue.updates() as u64,
+            tokens_refused: self.tokens.refused(),
             ..figures(&self.writer_counts, &self.worker_counts)
         }
     }

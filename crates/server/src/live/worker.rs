@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Ended, Finished, Outbox};
 use staunch_live::limits::{GROUPS_MAX, TOKEN_BYTES_MAX};
+use staunch_live::token::TokenFault;
 use staunch_live::{View, Waves};
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
@@ -262,6 +263,7 @@ impl LiveWorker {
         }
         let tokens = &self.shared.tokens;
         if !tokens.has_issuers() || token.len() > TOKEN_BYTES_MAX {
+            tokens.count(tokens.has_issuers().then_some(TokenFault::Form));
             return Asker::Known(Rights::Invalid);
         }
         match tokens.find(token, now_s) {

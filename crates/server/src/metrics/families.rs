@@ -241,6 +241,10 @@ fn live(figures: &LiveFigures, out: &mut Exposition) {
     for (transport, readers) in &figures.readers {
         out.sample(&[("transport", transport)], *readers);
     }
+    out.counter("staunch_live_tokens_refused_total", "Times a token was refused, by the reason.");
+    for (reason, times) in &figures.tokens_refused {
+        out.sample(&[("reason", reason)], *times);
+    }
     let gauges = [
         ("staunch_live_readers_max", "Most readers of live data at a time.", figures.readers_max),
         ("staunch_live_topics", "Topics that there are.", figures.topics),

@@ -11,6 +11,7 @@ use super::{
     ContentFigures, FabricFigures, FabricLoad, FabricNodeFigures, Readiness, SiteFigures, Snapshot, Sources,
     text,
 };
+use crate::live::LiveFigures;
 use crate::log::AccessLog;
 use crate::status::About;
 
@@ -171,9 +172,13 @@ fn the_dashboard_and_the_exposition_know_the_same_names() {
             ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word)
         })
         .collect();
-    let text = text(&Snapshot { fabric: Some(fabric()), ..sources(true, 1).snapshot() });
+    let live = Some(LiveFigures::default());
+    let text = text(&Snapshot { fabric: Some(fabric()), live, ..sources(true, 1).snapshot() });
     let families = check(&text).unwrap();
-    let known: BTreeSet<&str> = families.iter().map(String::as_str).collect();
+    // What the program adds to the server's own.
+    let certificates =
+        ["staunch_acme_attempts_total", "staunch_acme_failures", "staunch_certificate_expiry_seconds"];
+    let known: BTreeSet<&str> = families.iter().map(String::as_str).chain(certificates).collect();
     assert_eq!(drawn, known);
 }
 

@@ -41,6 +41,9 @@ pub(crate) fn check(name: &str, value: &str) -> Result<(), String> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err(format!("headers: {name:?} is no field name (letters, digits and dashes)"));
     }
+    if name.eq_ignore_ascii_case("content-type") {
+        return Err(format!("headers: {name} is said by `types` and `charset`"));
+    }
     if OWN_NAMES.iter().any(|own| own.eq_ignore_ascii_case(name)) {
         return Err(format!("headers: {name} is set by the server itself"));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use staunch_engine::Answered;
 use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Request, TargetError};
+use staunch_protocol::http1::{Request, TargetError, decode_path};
 
 use super::Site;
 use crate::content::entry::{Entry, Kind};
@@ -95,7 +95,10 @@ impl Site {
     pub(super) fn refuse_path(&mut self, error: TargetError, errand: Errand<'_>) -> Answered {
         match error {
             TargetError::Malformed => self.refuse_under(Problem::BadPath, None, errand),
-            TargetError::Nowhere => self.refuse_under(Problem::NotFound, None, errand),
+            TargetError::Nowhere => match clean_path(errand.request) {
+                Some(path) => redirect::to_clean_path(&path, errand.request.query, errand.answer),
+                None => self.refuse_under(Problem::NotFound, None, errand),
+            },
         }
     }
 
@@ -163,6 +166,15 @@ impl Site {
         let Errand { request, answer } = errand;
         self.shared.problems.answer(problem, &problem_lines(problem, ruling, request), request, answer)
     }
+}
+
+/// The decoded path of a request that has slashes in a row, with one in the place of each row.
+fn clean_path(request: &Request<'_>) -> Option<Vec<u8>> {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    let mut single = request.path.to_vec();
+    single.dedup_by(|next, before| (*next, *before) == (b'/', b'/'));
+    let is_other = is_read && single.len() < request.path.len();
+    is_other.then(|| decode_path(&single, &mut Vec::new()).map(<[u8]>::to_vec).ok())?
 }
 
 /// The lines rules add to what is not prepared.

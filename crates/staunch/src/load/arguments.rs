@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use staunch_loadgen::check::{BodyCheck, StatusSet};
 use staunch_loadgen::schedule::{Arrivals, Profile};
+use staunch_loadgen::threshold::Threshold;
 
 use crate::units::{self, CpuList};
 
@@ -25,7 +26,7 @@ pub(crate) struct Requests {
     pub(crate) header: Vec<String>,
 
     /// Body of the request, or @FILE
-    #[arg(long, short = 'b', value_name = "TEXT|@FILE")]
+    #[arg(long, short = 'b', visible_alias = "data", value_name = "TEXT|@FILE")]
     pub(crate) body: Option<String>,
 
     /// Ask for the paths in this file
@@ -175,8 +176,8 @@ pub(crate) struct Results {
     pub(crate) hdr: Option<PathBuf>,
 
     /// Exit with 3 if this holds, such as 'p99>20ms' or 'errors>1%'; may be repeated
-    #[arg(long, value_name = "EXPRESSION")]
-    pub(crate) fail_if: Vec<String>,
+    #[arg(long, value_name = "EXPRESSION", value_parser = Threshold::parse)]
+    pub(crate) fail_if: Vec<Threshold>,
 
     /// Show no progress
     #[arg(long, short)]

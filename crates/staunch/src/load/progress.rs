@@ -28,7 +28,8 @@ const KEYS: &str = "up/down: rate, 0: as planned, q: end";
 /// What keeps it from being carried out, a file that cannot be written, a server that is not there at all,
 /// and one that gave no right answer.
 pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> {
-    let thresholds = thresholds(results)?;
+    let thresholds = &results.fail_if;
+    warn_of_reversed(thresholds);
     let mut files = Files::open(results)?;
     let control = Arc::new(RunControl::default());
     keys::end_on_signal(&control)?;
@@ -54,7 +55,7 @@ pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> 
     match lost {
         Some(error) => Err(error),
         None if nobody_is_there(&outcome) => Err(format!("no connection to {} could be made", plan.target)),
-        None if crossed(&thresholds, &outcome) => Ok(ExitCode::from(CROSSED)),
+        None if crossed(thresholds, &outcome) => Ok(ExitCode::from(CROSSED)),
         None => nothing_right(plan, &outcome).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
@@ -77,14 +78,13 @@ pub(crate) fn facts(plan: &Plan) -> Facts {
     }
 }
 
-/// The thresholds of a command line.
-///
-/// # Errors
-/// Names the place that is wrong.
-fn thresholds(results: &Results) -> Result<Vec<Threshold>, String> {
-    let parse =
-        |text: &String| Threshold::parse(text).map_err(|fault| format!("--fail-if '{text}': {fault}"));
-    results.fail_if.iter().map(parse).collect()
+/// Says which thresholds hold for a good run: in other tools a threshold says what must hold.
+fn warn_of_reversed(thresholds: &[Threshold]) {
+    for threshold in thresholds.iter().filter(|threshold| threshold.is_met_by_good_runs()) {
+        output::remark(&format!(
+            "staunch: --fail-if '{threshold}' fails a run that is good: it says what must not hold\n"
+        ));
+    }
 }
 
 fn summarise(outcome: &RunOutcome, results: &Results, to_stdout: bool) {

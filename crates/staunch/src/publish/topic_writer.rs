@@ -92,7 +92,12 @@ impl TopicWriter {
     /// It is none, or one by TLS.
     pub(super) fn new(url: &str, token: String) -> Result<Self, String> {
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("--to {url}: it begins with http://, there is no TLS here"))?;
+        let rest = rest.ok_or_else(|| {
+            format!(
+                "--to {url}: `staunch publish` speaks no TLS: name a plain address of the server, such as \
+                 http://127.0.0.1:8080, or publish by `curl -T FILE {url}/topics/TOPIC`"
+            )
+        })?;
         let authority = rest.trim_end_matches('/');
         if authority.is_empty() || authority.contains(['/', '@', ' ', '?']) {
             return Err(format!("--to {url}: a host and a port, such as http://127.0.0.1:8080"));

@@ -16,8 +16,10 @@ pub(crate) fn control(architecture: &str, size_kib: u64) -> String {
          Section: httpd\n\
          Priority: optional\n\
          Description: web server for crowds\n \
-         Staunch serves files over HTTP/1.1 from content that was prepared before the\n \
-         request came, on io_uring or epoll, and gives way in a stated order when more\n \
+         Staunch serves files over HTTP/1.1 and HTTP/2, in plain text and by TLS, from\n \
+         content that was prepared before the request came, on io_uring or epoll. It\n \
+         gets and renews certificates by itself (ACME), pushes live data to readers\n \
+         (server-sent events, WebSockets), and gives way in a stated order when more\n \
          people come than it can serve.\n \
          .\n \
          The package also brings its load generator (staunch load) and a program that\n \

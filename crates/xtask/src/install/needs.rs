@@ -8,17 +8,25 @@ use clap::ValueEnum;
 
 use super::command::is_on_path;
 
-/// Tasks that need tools. Each includes those before it.
+/// Tasks that need tools. Each includes those before it, but no test needs what is shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub(crate) enum Purpose {
     /// Build and run the server
     Run,
+    /// Show what happens under overload
+    Demo,
     /// Run every test
     Test,
     /// Measure side by side with other servers
     Bench,
     /// Test for hours
     Soak,
+}
+
+impl Purpose {
+    fn includes(self, other: Self) -> bool {
+        other <= self && (self, other) != (Self::Test, Self::Demo)
+    }
 }
 
 /// A tool that a task needs.
@@ -55,6 +63,13 @@ const NEEDS: &[Need] = &[
     need(Purpose::Run, Probe::Program("cc"), "gcc", "compiles the C parts of libraries, links"),
     need(Purpose::Run, Probe::Path("/usr/include/stdio.h"), "libc6-dev", "C library headers and start files"),
     need(Purpose::Run, Probe::Program("clang"), "clang", "compiles BPF programs"),
+    need(Purpose::Demo, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
+    need(Purpose::Demo, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
+    need(Purpose::Demo, Probe::Program("apache2"), "apache2", "server to put the gate before"),
+    need(Purpose::Demo, Probe::Program("chrt"), "util-linux", "lets reception go before the server"),
+    need(Purpose::Demo, Probe::Program("ip"), "iproute2", "network namespaces for the flood"),
+    need(Purpose::Demo, Probe::Program("ethtool"), "ethtool", "makes an interface ready for the flood"),
+    need(Purpose::Test, Probe::Program("prometheus"), "prometheus", "reads the dashboard and the alerts"),
     need(Purpose::Test, Probe::Program("make"), "make", "the commands of the Makefile"),
     need(Purpose::Test, Probe::Program("c++"), "g++", "compiles libFuzzer"),
     need(Purpose::Test, Probe::Program("chromium"), "chromium", "opens the pages we make"),
@@ -102,18 +117,13 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("dkms"), "dkms", "builds the package of modules"),
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
     need(Purpose::Bench, Probe::Path(NCHAN), "libnginx-mod-nchan", "fan-out by nginx"),
-    need(Purpose::Bench, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
     need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
-    need(Purpose::Bench, Probe::Program("apache2"), "apache2", "server to put the gate before"),
     need(Purpose::Bench, Probe::Program("gunicorn"), "gunicorn", "server to put the gate before"),
     need(Purpose::Bench, Probe::Program("java"), "default-jdk-headless", "server to put the gate before"),
     need(Purpose::Bench, Probe::Program("go"), "golang-go", "builds a client of net/http"),
-    need(Purpose::Bench, Probe::Program("chrt"), "util-linux", "lets reception go before the server"),
     need(Purpose::Bench, Probe::Program("caddy"), "caddy", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
-    need(Purpose::Bench, Probe::Program("ip"), "iproute2", "network namespaces for the flood"),
-    need(Purpose::Bench, Probe::Program("ethtool"), "ethtool", "makes an interface ready for the flood"),
 ];
 
 const fn need(purpose: Purpose, probe: Probe, package: &'static str, reason: &'static str) -> Need {
@@ -127,7 +137,7 @@ pub(crate) fn missing(purpose: Purpose) -> Vec<&'static Need> {
 
 /// What a task needs.
 fn list(purpose: Purpose) -> impl Iterator<Item = &'static Need> {
-    NEEDS.iter().filter(move |need| need.purpose <= purpose)
+    NEEDS.iter().filter(move |need| purpose.includes(need.purpose))
 }
 
 fn is_there(probe: &Probe) -> bool {
@@ -153,7 +163,10 @@ mod tests {
         assert!(!names(Purpose::Run).contains(&"wrk"));
         assert!(names(Purpose::Test).contains(&"gcc") && names(Purpose::Test).contains(&"wrk"));
         assert!(!names(Purpose::Test).contains(&"caddy"));
-        assert!(names(Purpose::Bench).contains(&"caddy"));
+        assert!(names(Purpose::Bench).contains(&"caddy") && names(Purpose::Bench).contains(&"apache2"));
+        let shown = names(Purpose::Demo);
+        assert!(shown.contains(&"apache2") && shown.contains(&"gcc") && !shown.contains(&"curl"));
+        assert!(!names(Purpose::Test).contains(&"apache2"));
     }
 
     #[test]

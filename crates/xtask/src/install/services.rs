@@ -20,6 +20,7 @@ const SERVICES: &[(&str, &str)] = &[
     ("h2o", "h2o"),
     ("haproxy", "haproxy"),
     ("caddy", "caddy"),
+    ("prometheus", "prometheus"),
 ];
 
 /// While it lives, packages start no service. Then the policy is as it was.

@@ -65,7 +65,8 @@ fn faults_name_the_line() {
         ("/a#b", "urls, line 1: `/a#b`: what follows `#` is never sent to a server: leave it out"),
         (
             "https://h:8080/",
-            "urls, line 1: TLS is not spoken yet: `https://h:8080/` has to begin with `http://`",
+            "urls, line 1: `https://h:8080/`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak \
+             both)",
         ),
         (
             "/{{serial",

@@ -2,7 +2,8 @@
 //!
 //! It owns RFC 9112, section 6.3, as a client reads it. It must never take a byte of the body. The letters
 //! are left to httparse: what a server may send is wider than what ours takes as a request, and a client that
-//! measures servers must not refuse what browsers take (a bare LF, a folded line, no reason phrase).
+//! measures servers must not refuse what browsers take (a bare LF, a folded line, no reason phrase, white
+//! space before a colon, a later minor version).
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +12,7 @@ use httparse::{Error, Header, ParserConfig, Response, Status};
 use super::super::field::list_members;
 use super::super::framing::merge_content_length;
 use super::fault::AnswerFault;
-use crate::limits::{ANSWER_HEAD_BYTES_MAX, FIELDS_MAX};
+use crate::limits::{ANSWER_FIELDS_MAX, ANSWER_HEAD_BYTES_MAX};
 
 /// How the body of an answer is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,35 +44,61 @@ pub(super) struct Head {
 #[inline]
 pub(super) fn parse_head(input: &[u8], asked_by_head: bool) -> Result<Option<Head>, AnswerFault> {
     let window = input.get(..ANSWER_HEAD_BYTES_MAX).unwrap_or(input);
-    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_MAX];
+    match parse_window(window, asked_by_head) {
+        Err(Error::Version) if is_later_minor(window) => {
+            parse_window(&as_version_1_1(window), asked_by_head).unwrap_or_else(|error| Err(blame(error)))
+        }
+        parsed => parsed.unwrap_or_else(|error| Err(blame(error))),
+    }
+}
+
+/// RFC 9110, section 2.5: a later minor version is read as the latest that is known. What follows it may
+/// still be to come.
+fn is_later_minor(window: &[u8]) -> bool {
+    let rest = window.strip_prefix(b"HTTP/1.");
+    rest.is_some_and(|rest| matches!(rest, [b'2'..=b'9'] | [b'2'..=b'9', b' ', ..]))
+}
+
+#[cold]
+fn as_version_1_1(window: &[u8]) -> Vec<u8> {
+    [b"HTTP/1.1", window.get(8..).unwrap_or_default()].concat()
+}
+
+fn blame(error: Error) -> AnswerFault {
+    AnswerFault::Head(sentence(error))
+}
+
+#[inline]
+fn parse_window(window: &[u8], asked_by_head: bool) -> Result<Result<Option<Head>, AnswerFault>, Error> {
+    let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; ANSWER_FIELDS_MAX];
     let mut response = Response::new(&mut []);
     let mut config = ParserConfig::default();
     config.allow_obsolete_multiline_headers_in_responses(true);
-    match config.parse_response_with_uninit_headers(&mut response, window, &mut room) {
-        Ok(Status::Complete(length_bytes)) => {
+    config.allow_spaces_after_header_name_in_responses(true);
+    Ok(match config.parse_response_with_uninit_headers(&mut response, window, &mut room)? {
+        Status::Complete(length_bytes) => {
             let status = response.code.unwrap_or_default();
             if status < 100 {
-                return Err(AnswerFault::Head("the status is below 100"));
+                return Ok(Err(AnswerFault::Head("the status is below 100")));
             }
             let http10 = response.version == Some(0);
             Fields::of(response.headers).judge(length_bytes, status, http10, asked_by_head).map(Some)
         }
-        Ok(Status::Partial) if window.len() == ANSWER_HEAD_BYTES_MAX => {
-            Err(AnswerFault::Head("the answer's head is larger than 32 KiB"))
+        Status::Partial if window.len() == ANSWER_HEAD_BYTES_MAX => {
+            Err(AnswerFault::Head("the answer's head is larger than 128 KiB"))
         }
-        Ok(Status::Partial) => Ok(None),
-        Err(error) => Err(AnswerFault::Head(sentence(error))),
-    }
+        Status::Partial => Ok(None),
+    })
 }
 
-const _: () = assert!(ANSWER_HEAD_BYTES_MAX == 32 << 10 && FIELDS_MAX == 100);
+const _: () = assert!(ANSWER_HEAD_BYTES_MAX == 128 << 10 && ANSWER_FIELDS_MAX == 1024);
 
 #[cold]
 fn sentence(error: Error) -> &'static str {
     match error {
-        Error::Version => "what came is not HTTP/1.0 or HTTP/1.1",
+        Error::Version => "what came is not of HTTP/1",
         Error::Status => "the status line is broken",
-        Error::TooManyHeaders => "the answer has more than 100 header fields",
+        Error::TooManyHeaders => "the answer has more than 1024 header fields",
         Error::HeaderName => "the name of a header field has a byte that may not stand there, or no colon",
         Error::HeaderValue => "the value of a header field has a byte that may not stand there",
         Error::NewLine => "a CR in the answer's head is not followed by LF",

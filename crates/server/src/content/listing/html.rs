@@ -40,6 +40,8 @@ fn push_head(page: &mut Vec<u8>, folders: &[&[u8]]) {
     push_title(page, folders);
     push(page, "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     push(page, "<meta name=\"color-scheme\" content=\"light dark\">\n");
+    // An icon of no bytes: a browser asks for none then.
+    push(page, "<link rel=\"icon\" href=\"data:,\">\n");
     push(page, "<link rel=\"alternate\" type=\"application/json\" href=\"?json\">\n<style>\n");
     push(page, STYLE);
     push(page, "</style>\n</head>\n<body>\n<main>\n");

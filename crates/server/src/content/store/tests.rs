@@ -9,7 +9,7 @@ use staunch_engine::FileStamp;
 const STAMP: FileStamp = FileStamp { device: 1, inode: 2, size_bytes: 3, modified_ns: 4, changed_ns: 5 };
 
 fn entry(key: &str, body_bytes: usize) -> Arc<Entry> {
-    let common = Common { media: &mime::PLAIN, modified_unix_s: None, vary: None, ruling: None };
+    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, ruling: None };
     let content = Content::of_identity(&common, prepare::held(&common, None, &vec![b'x'; body_bytes]));
     Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::new(true, 0)))
 }
