@@ -189,8 +189,6 @@ bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *out
 		.room = output->room - (folder->chunked ? 2 + sizeof(last) - 1 : 0),
 	};
 
-	if (folder->ended)
-		return false;
 	khttpd_folder_fill(folder, &piece);
 	if (folder->chunked && piece.length > start) {
 		khttpd_output_hex(output, piece.length - start, 4);
@@ -202,7 +200,7 @@ bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *out
 	} else if (!folder->chunked) {
 		output->length = piece.length;
 	}
-	return true;
+	return !folder->ended;
 }
 
 void khttpd_folder_close(struct khttpd_folder *folder)

@@ -318,7 +318,7 @@ void khttpd_file_end(struct khttpd_sending *sending);
 /* folder.c */
 int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool chunked,
 		       struct khttpd_folder **folder);
-/* Writes the next piece of the page; false once there is none. */
+/* Writes the next piece of the page. False where it was the last: TCP would wait for more behind it. */
 bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *output);
 void khttpd_folder_close(struct khttpd_folder *folder);
 
