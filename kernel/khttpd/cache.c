@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small files that were served lately: see cache.h.
+ * Small files and listings that were served lately: see cache.h.
  *
  * Lists are read under RCU and changed under a lock. The last one to let go of an entry hands it to a work
  * item, which waits for those who still read lists, and then gives back the file and the memory: letting
@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
@@ -19,6 +20,7 @@
 #include "gzip.h"
 #include "khttpd.h"
 #include "pages.h"
+#include "race.h"
 
 static struct {
 	struct hlist_head *lists;
@@ -44,6 +46,8 @@ static void khttpd_cache_bury(struct work_struct *work)
 		return;
 	synchronize_rcu();
 	llist_for_each_entry_safe(entry, next, dead, dead) {
+		/* While its folder is held the filesystem cannot go. */
+		khttpd_shown_free(entry->shown);
 		khttpd_place_leave(&entry->place);
 		if (entry->gzip)
 			kvfree(entry->gzip->bytes);
@@ -129,8 +133,23 @@ static struct hlist_head *khttpd_cache_list(u64 hash)
 	return &cache.lists[hash % KHTTPD_CACHE_LISTS];
 }
 
+/* Whether the file or the folder stands where it stood, and the entry has not grown too old. */
+static bool khttpd_cache_stands(const struct khttpd_entry *entry)
+{
+	return (!entry->due || time_before(jiffies, entry->due)) && khttpd_place_is_true(&entry->place);
+}
+
+/* Whether the entry has what would be sent without it. */
+static bool khttpd_cache_is_true(const struct khttpd_entry *entry, unsigned int shown_max)
+{
+	const struct khttpd_shown *shown = entry->shown;
+
+	return khttpd_cache_stands(entry) &&
+	       (!shown || (shown->count <= shown_max && khttpd_shown_is_true(shown)));
+}
+
 /* The entry for a decoded path, held, if it is true. */
-static struct khttpd_entry *khttpd_cache_look(struct khttpd_text key)
+static struct khttpd_entry *khttpd_cache_look(struct khttpd_text key, unsigned int shown_max)
 {
 	u64 hash = siphash(key.at, key.length, &cache.secret);
 	struct khttpd_entry *entry, *found = NULL;
@@ -139,7 +158,8 @@ static struct khttpd_entry *khttpd_cache_look(struct khttpd_text key)
 	hlist_for_each_entry_rcu(entry, khttpd_cache_list(hash), node) {
 		if (entry->hash == hash && entry->key_length == key.length &&
 		    !memcmp(entry->key, key.at, key.length)) {
-			if (khttpd_place_is_true(&entry->place) && refcount_inc_not_zero(&entry->references))
+			if (khttpd_cache_is_true(entry, shown_max) &&
+			    refcount_inc_not_zero(&entry->references))
 				found = entry;
 			break;
 		}
@@ -149,7 +169,7 @@ static struct khttpd_entry *khttpd_cache_look(struct khttpd_text key)
 }
 
 /* The same for a path as it was sent, which is not decoded where that would change nothing. */
-static struct khttpd_entry *khttpd_cache_look_raw(struct khttpd_text raw)
+static struct khttpd_entry *khttpd_cache_look_raw(struct khttpd_text raw, unsigned int shown_max)
 {
 	char path[KHTTPD_CACHE_RAW_BYTES + 1];
 	int length;
@@ -157,16 +177,17 @@ static struct khttpd_entry *khttpd_cache_look_raw(struct khttpd_text raw)
 	if (raw.length > KHTTPD_CACHE_RAW_BYTES)
 		return NULL;
 	length = khttpd_path_decode(raw, path);
-	return length > 0 ? khttpd_cache_look((struct khttpd_text){ (u8 *)path, length }) : NULL;
+	return length > 0 ? khttpd_cache_look((struct khttpd_text){ (u8 *)path, length }, shown_max) : NULL;
 }
 
-struct khttpd_entry *khttpd_cache_find(struct khttpd_text raw)
+struct khttpd_entry *khttpd_cache_find(struct khttpd_text raw, unsigned int shown_max)
 {
 	struct khttpd_entry *found;
 
 	if (!cache.bytes_max)
 		return NULL;
-	found = khttpd_path_is_plain(raw) ? khttpd_cache_look(raw) : khttpd_cache_look_raw(raw);
+	found = khttpd_path_is_plain(raw) ? khttpd_cache_look(raw, shown_max)
+					  : khttpd_cache_look_raw(raw, shown_max);
 	if (!found)
 		return NULL;
 	atomic64_inc(&khttpd.hits);
@@ -195,14 +216,17 @@ static void khttpd_cache_list_entry(struct khttpd_entry *entry)
 	spin_unlock_bh(&cache.lock);
 }
 
-/* Files that were removed do not keep their blocks for longer than until the next time. */
+/*
+ * Files that were removed do not keep their blocks for longer than until the next time. The folder of a
+ * listing tells of those.
+ */
 static void khttpd_cache_sweep(struct work_struct *work)
 {
 	struct khttpd_entry *entry, *next;
 
 	spin_lock_bh(&cache.lock);
 	list_for_each_entry_safe(entry, next, &cache.ages, age)
-		if (!khttpd_place_is_true(&entry->place))
+		if (!khttpd_cache_stands(entry))
 			khttpd_cache_drop(entry);
 	if (!list_empty(&cache.ages) && !khttpd.is_stopping)
 		queue_delayed_work(cache.queue, &cache.sweep, KHTTPD_CACHE_SWEEP_S * HZ);
@@ -225,7 +249,7 @@ static bool khttpd_cache_tag_gzip(const struct khttpd_entry *entry, char *etag)
 /* Without an encoding the entry is whole, too. */
 static void khttpd_cache_encode_entry(struct khttpd_entry *entry)
 {
-	const size_t most = sizeof(struct khttpd_encoded) + khttpd_pages_cost(entry->place.stat.size);
+	const size_t most = sizeof(struct khttpd_encoded) + khttpd_pages_cost(entry->length);
 	struct khttpd_encoded *gzip;
 
 	if (!khttpd_cache_charge(entry, most)) {
@@ -235,7 +259,7 @@ static void khttpd_cache_encode_entry(struct khttpd_entry *entry)
 	}
 	gzip = kzalloc(sizeof(*gzip), GFP_KERNEL | __GFP_NOWARN);
 	if (gzip && khttpd_cache_tag_gzip(entry, gzip->etag))
-		gzip->bytes = khttpd_gzip_encode(entry->bytes, entry->place.stat.size, &gzip->length);
+		gzip->bytes = khttpd_gzip_encode(entry->bytes, entry->length, &gzip->length);
 	if (!gzip || !gzip->bytes) {
 		kfree(gzip);
 		khttpd_cache_credit(entry, most);
@@ -268,7 +292,7 @@ static void khttpd_cache_encode(struct work_struct *work)
 
 	if (!entry)
 		return;
-	if (READ_ONCE(entry->listed) && khttpd_place_is_true(&entry->place))
+	if (READ_ONCE(entry->listed) && khttpd_cache_stands(entry))
 		khttpd_cache_encode_entry(entry);
 	khttpd_cache_put(entry);
 	cache.owed_ns += ktime_get_ns() - begin_ns;
@@ -318,11 +342,15 @@ static struct khttpd_entry *khttpd_cache_make(struct khttpd_text key, const stru
 		return NULL;
 	refcount_set(&entry->references, 1);
 	entry->place = *place;
+	/* Never 0, which is none. */
+	if (khttpd.expire)
+		entry->due = (jiffies + khttpd.expire) | 1;
 	entry->validators = what->validators;
 	memcpy(entry->etag, what->validators.etag.at, what->validators.etag.length);
 	entry->validators.etag.at = (u8 *)entry->etag;
 	entry->media = what->media;
 	entry->varies = what->varies;
+	entry->length = what->size;
 	entry->key_length = key.length;
 	memcpy(entry->key, key.at, key.length);
 	entry->hash = siphash(key.at, key.length, &cache.secret);
@@ -332,7 +360,7 @@ static struct khttpd_entry *khttpd_cache_make(struct khttpd_text key, const stru
 /* Whether the path has a true entry, which another spelling or another connection has made. */
 static bool khttpd_cache_has(struct khttpd_text key)
 {
-	struct khttpd_entry *entry = khttpd_cache_look(key);
+	struct khttpd_entry *entry = khttpd_cache_look(key, UINT_MAX);
 
 	if (entry)
 		khttpd_cache_put(entry);
@@ -358,6 +386,59 @@ void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *fi
 	if (khttpd_cache_fill(entry, file))
 		khttpd_cache_list_entry(entry);
 	khttpd_cache_put(entry);
+}
+
+struct khttpd_entry *khttpd_cache_begin(struct khttpd_text key, const char *name, const struct path *path,
+					const struct kstat *stat)
+{
+	static const struct khttpd_represented page = { .media = "text/html; charset=utf-8" };
+	struct khttpd_entry *entry = NULL;
+	struct khttpd_place place;
+
+	/* What overlayfs has in memory does not tell of what is written by way of a mapping. */
+	if (!cache.bytes_max || key.length > KHTTPD_CACHE_PATH_BYTES ||
+	    path->dentry->d_sb->s_magic == OVERLAYFS_SUPER_MAGIC)
+		return NULL;
+	if (khttpd_place_note(&place, path, stat, name) && khttpd_place_is_found(&place, name))
+		entry = khttpd_cache_make(key, &page, &place);
+	if (!entry)
+		khttpd_place_leave(&place);
+	khttpd_race_asleep();
+	return entry;
+}
+
+bool khttpd_cache_expect(struct khttpd_entry *entry, unsigned int count)
+{
+	size_t bytes = sizeof(*entry) + entry->key_length + khttpd_shown_cost(count);
+
+	if (bytes > cache.bytes_max / KHTTPD_CACHE_LISTING_PART || !khttpd_cache_charge(entry, bytes))
+		return false;
+	entry->shown = khttpd_shown_make(count);
+	return entry->shown;
+}
+
+bool khttpd_cache_finish(struct khttpd_entry *entry, const char *page, size_t length)
+{
+	size_t bytes = khttpd_pages_cost(length);
+
+	khttpd_race_asleep();
+	if (bytes > cache.bytes_max / KHTTPD_CACHE_LISTING_PART || !khttpd_cache_charge(entry, bytes))
+		return false;
+	entry->bytes = khttpd_pages_make(length);
+	if (!entry->bytes)
+		return false;
+	memcpy(entry->bytes, page, length);
+	entry->length = length;
+	entry->varies = khttpd.gzip && length >= KHTTPD_GZIP_BYTES_MIN;
+	/* Another page has another tag. */
+	entry->validators.etag = (struct khttpd_text){
+		(u8 *)entry->etag, snprintf(entry->etag, sizeof(entry->etag), "\"%016llx-%zx\"",
+					    siphash(page, length, &cache.secret), length)
+	};
+	if (!khttpd_cache_is_true(entry, UINT_MAX))
+		return false;
+	khttpd_cache_list_entry(entry);
+	return true;
 }
 
 unsigned long khttpd_cache_bytes(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listings: the names of a folder are read, sorted, and written piece by piece.
+ * Listings: the names of a folder are read, sorted, and written piece by piece, or as one page for the cache.
  *
  * Owns what a listing may hold in memory. Hidden names, and what would not be served, are left
  * out.
@@ -10,7 +10,14 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 
+#include "cache.h"
 #include "khttpd.h"
+
+enum khttpd_folder_limit {
+	/* First room for a page beside its rows, and for a row beside its name. It grows. */
+	KHTTPD_FOLDER_PAGE_BYTES = 2 * KHTTPD_LISTING_ROW_BYTES,
+	KHTTPD_FOLDER_ROW_BYTES = 112,
+};
 
 struct khttpd_folder {
 	struct dir_context context;
@@ -20,6 +27,7 @@ struct khttpd_folder {
 	unsigned int count, written;
 	struct khttpd_room path; /* of the folder, with its slash */
 	size_t path_length;
+	struct khttpd_entry *keeping; /* of the cache, or NULL */
 	bool chunked, begun, ended;
 	bool is_cut; /* it has more entries than are listed */
 	bool short_of_memory; /* not every name could be taken */
@@ -56,6 +64,16 @@ static int khttpd_folder_compare(const void *one, const void *other)
 	return khttpd_listing_compare(one, other);
 }
 
+/* Notes an entry for the cache. Where an index has come in between, the next request has that. */
+static bool khttpd_folder_note(struct khttpd_folder *folder, const char *name, const struct path *path,
+			       const struct kstat *stat)
+{
+	struct khttpd_entry *keeping = folder->keeping;
+
+	return (strcmp(name, "index.html") || !S_ISREG(stat->mode)) &&
+	       khttpd_shown_note(keeping->shown, keeping->place.path.dentry, name, path, stat);
+}
+
 /* Looks at each name as a request for it would. */
 static int khttpd_folder_look(struct khttpd_folder *folder)
 {
@@ -72,18 +90,25 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 		kfree(whole);
 		return 503;
 	}
+	if (folder->keeping && !khttpd_cache_expect(folder->keeping, folder->count))
+		folder->keeping = NULL;
 	entries = folder->entries.at;
 	memcpy(whole, folder->path.at, folder->path_length);
 	for (i = 0; i < folder->count; i++, name += strlen(name) + 1) {
-		if (strscpy(whole + folder->path_length, name, 256) < 0)
-			continue;
-		status = khttpd_file_find(whole, &path, &stat);
+		status = strscpy(whole + folder->path_length, name, 256) < 0
+				 ? 404
+				 : khttpd_file_find(whole, &path, &stat);
 		/* A page without some of the names would look whole. */
 		if (status == 503)
 			break;
-		if (status)
+		if (status) {
+			/* Nothing is there to be held, and something may come. */
+			folder->keeping = NULL;
 			continue;
+		}
 		may_be_read = khttpd_file_is_servable(&stat) && khttpd_file_may_be_read(&path);
+		if (folder->keeping && !khttpd_folder_note(folder, name, &path, &stat))
+			folder->keeping = NULL;
 		path_put(&path);
 		if (!may_be_read)
 			continue;
@@ -117,12 +142,13 @@ static int khttpd_folder_read(struct khttpd_folder *folder, const struct path *p
 }
 
 int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool chunked,
-		       struct khttpd_folder **opened)
+		       struct khttpd_entry *keeping, struct khttpd_folder **opened)
 {
 	struct khttpd_folder *folder = kzalloc(sizeof(*folder), GFP_KERNEL);
 	struct khttpd_folder begun = {
 		.context.actor = khttpd_folder_take,
 		.chunked = chunked,
+		.keeping = keeping,
 		.names.is_listing = true,
 		.entries.is_listing = true,
 		.path.is_listing = true,
@@ -189,8 +215,6 @@ bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *out
 		.room = output->room - (folder->chunked ? 2 + sizeof(last) - 1 : 0),
 	};
 
-	if (folder->ended)
-		return false;
 	khttpd_folder_fill(folder, &piece);
 	if (folder->chunked && piece.length > start) {
 		khttpd_output_hex(output, piece.length - start, 4);
@@ -202,7 +226,42 @@ bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *out
 	} else if (!folder->chunked) {
 		output->length = piece.length;
 	}
-	return true;
+	return !folder->ended;
+}
+
+/* The page in one piece. False where there is no room for it. */
+static bool khttpd_folder_page(struct khttpd_folder *folder, struct khttpd_room *page, size_t *length)
+{
+	size_t rows = 2 * folder->names_length + folder->count * KHTTPD_FOLDER_ROW_BYTES;
+	bool has_room = khttpd_memory_take(page, KHTTPD_FOLDER_PAGE_BYTES + rows);
+	struct khttpd_output output = {};
+
+	while (has_room && !folder->ended) {
+		output.at = page->at;
+		output.room = page->size;
+		khttpd_folder_fill(folder, &output);
+		if (!folder->ended)
+			has_room = khttpd_memory_grow(page, 2 * page->size, output.length);
+	}
+	*length = output.length;
+	return has_room;
+}
+
+bool khttpd_folder_keep(struct khttpd_folder *folder)
+{
+	struct khttpd_room page = { .is_listing = true };
+	size_t length;
+	bool kept;
+
+	if (!folder->keeping)
+		return false;
+	kept = khttpd_folder_page(folder, &page, &length) &&
+	       khttpd_cache_finish(folder->keeping, page.at, length);
+	khttpd_memory_give(&page);
+	/* Else it is written from its beginning. */
+	folder->begun = folder->ended = false;
+	folder->written = 0;
+	return kept;
 }
 
 void khttpd_folder_close(struct khttpd_folder *folder)

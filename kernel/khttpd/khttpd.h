@@ -10,8 +10,9 @@
  * serve.c      the order of things on a connection: receive, understand, answer, send; never blocks
  * softirq.c    requests answered in the callback that tells that they have come
  * reply.c      which answer a request gets
- * cache.c      small files that were served lately
+ * cache.c      small files and listings that were served lately
  * place.c      where a file stands, and whether it still does
+ * shown.c      what a listing shows, and whether it still is so
  * gzip.c       their bodies in gzip
  * pages.c      bodies sent by reference
  * file.c       names looked up beneath the root, files read
@@ -200,6 +201,7 @@ struct khttpd_server {
 	unsigned int connections_max;
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;
+	unsigned long expire; /* jiffies that an entry of the cache is used; 0: no end */
 	bool is_stopping;
 	/*
 	 * What TCP had put where our callbacks stand; a connection inherits it from its listener.
@@ -316,9 +318,15 @@ ssize_t khttpd_file_read(struct khttpd_sending *sending, char *room, size_t leng
 void khttpd_file_end(struct khttpd_sending *sending);
 
 /* folder.c */
+/* What the page shows is noted in the entry `keeping`, if there is one and all of it can be. */
 int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool chunked,
-		       struct khttpd_folder **folder);
-/* Writes the next piece of the page; false once there is none. */
+		       struct khttpd_entry *keeping, struct khttpd_folder **folder);
+/*
+ * Keeps the whole page in that entry, which then is what the cache has. False where that cannot be: then it
+ * is written piece by piece.
+ */
+bool khttpd_folder_keep(struct khttpd_folder *folder);
+/* Writes the next piece of the page. False where it was the last: TCP would wait for more behind it. */
 bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *output);
 void khttpd_folder_close(struct khttpd_folder *folder);
 

@@ -52,7 +52,12 @@ MODULE_PARM_DESC(memory_mib, "most memory for what peers send and are sent, 1 to
 static unsigned int cache_kib = 16384;
 module_param(cache_kib, uint, 0444);
 MODULE_PARM_DESC(cache_kib,
-		 "most memory for small files that were served lately, 0 to 67108864 (16384)");
+		 "most memory for small files and listings that were served lately, 0 to 67108864 (16384)");
+
+static unsigned int expire_s;
+module_param(expire_s, uint, 0444);
+MODULE_PARM_DESC(expire_s,
+		 "how long what was kept is used at most, 1 to 31536000; 0: until it changes (0)");
 
 static unsigned int head_ms = 10000;
 module_param(head_ms, uint, 0444);
@@ -121,6 +126,7 @@ static int __init khttpd_main_parameters(void)
 	khttpd.gzip = gzip;
 	khttpd.connections_max = connections;
 	khttpd.memory_max = (long)memory_mib << 20;
+	khttpd.expire = (unsigned long)expire_s * HZ;
 	khttpd.deadlines_ms[KHTTPD_HEAD_DEADLINE] = head_ms;
 	khttpd.deadlines_ms[KHTTPD_IDLE_DEADLINE] = idle_ms;
 	khttpd.deadlines_ms[KHTTPD_BODY_DEADLINE] = idle_ms;
@@ -130,6 +136,7 @@ static int __init khttpd_main_parameters(void)
 	error = khttpd_main_in_range("connections", connections, 1, 1000000);
 	error = error ?: khttpd_main_in_range("memory_mib", memory_mib, 1, 65536);
 	error = error ?: khttpd_main_in_range("cache_kib", cache_kib, 0, 67108864);
+	error = error ?: khttpd_main_in_range("expire_s", expire_s, 0, 31536000);
 	error = error ?: khttpd_main_in_range("head_ms", head_ms, 100, 3600000);
 	error = error ?: khttpd_main_in_range("idle_ms", idle_ms, 100, 3600000);
 	return error ?: khttpd_main_in_range("write_ms", write_ms, 100, 3600000);

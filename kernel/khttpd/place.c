@@ -16,15 +16,6 @@
 #include "place.h"
 #include "race.h"
 
-static struct timespec64 khttpd_place_ctime(const struct inode *inode)
-{
-#ifdef HAVE_INODE_TIMES
-	return inode_get_ctime(inode);
-#else
-	return inode->i_ctime;
-#endif
-}
-
 static struct timespec64 khttpd_place_mtime(const struct inode *inode)
 {
 #ifdef HAVE_INODE_TIMES
@@ -100,6 +91,11 @@ static bool khttpd_place_is_settled(const struct dentry *dentry, struct timespec
 	return timespec64_to_ns(&now) - timespec64_to_ns(&changed) > settled_ns;
 }
 
+bool khttpd_place_is_told(const struct dentry *dentry, struct timespec64 ctime)
+{
+	return khttpd_place_is_own(dentry) && khttpd_place_is_settled(dentry, ctime);
+}
+
 /* Whether the dentry has the name that ends in front of `*end`, which then stands in front of it. */
 static bool khttpd_place_has_name(struct dentry *dentry, const char *name, size_t *end)
 {
@@ -135,6 +131,9 @@ static bool khttpd_place_note_folders(struct khttpd_place *place, const char *na
 	struct dentry *dentry = place->path.dentry, *above;
 	size_t end = strlen(name);
 
+	/* The path of a folder ends with a slash. */
+	if (end && name[end - 1] == '/')
+		end--;
 	while (dentry != khttpd.root.dentry) {
 		above = READ_ONCE(dentry->d_parent);
 		khttpd_race();
@@ -155,8 +154,7 @@ bool khttpd_place_note(struct khttpd_place *place, const struct path *path, cons
 	path_get(&place->path);
 	place->stat = *stat;
 	place->depth = 0;
-	if (path->mnt != khttpd.root.mnt || !khttpd_place_is_own(path->dentry) ||
-	    !khttpd_place_is_settled(path->dentry, stat->ctime) ||
+	if (path->mnt != khttpd.root.mnt || !khttpd_place_is_told(path->dentry, stat->ctime) ||
 	    !khttpd_place_is_settled(path->dentry, stat->mtime))
 		return false;
 	rcu_read_lock();

@@ -10,6 +10,7 @@
 #ifndef KHTTPD_PLACE_H
 #define KHTTPD_PLACE_H
 
+#include <linux/fs.h>
 #include <linux/path.h>
 #include <linux/stat.h>
 #include <linux/time64.h>
@@ -31,10 +32,24 @@ struct khttpd_place {
 	struct timespec64 folders[KHTTPD_PLACE_DEPTH_MAX];
 };
 
+static inline struct timespec64 khttpd_place_ctime(const struct inode *inode)
+{
+#ifdef HAVE_INODE_TIMES
+	return inode_get_ctime(inode);
+#else
+	return inode->i_ctime;
+#endif
+}
+
 /*
- * Notes where a file stands that was found by this decoded path, and holds it until khttpd_place_leave. False
- * where that cannot be told later without sleeping: the path leads over a link or a mount, the filesystem is
- * changed elsewhere, or the file or one of the folders was changed just now.
+ * Whether each change from now on gives what stands there another time of change than this one, in memory of
+ * this kernel.
+ */
+bool khttpd_place_is_told(const struct dentry *dentry, struct timespec64 ctime);
+/*
+ * Notes where a file or a folder stands that was found by this decoded path, and holds it until
+ * khttpd_place_leave. False where that cannot be told later without sleeping: the path leads over a link or a
+ * mount, the filesystem is changed elsewhere, or the file or one of the folders was changed just now.
  */
 bool khttpd_place_note(struct khttpd_place *place, const struct path *path, const struct kstat *stat,
 		       const char *name);

@@ -154,7 +154,7 @@ static struct khttpd_kept khttpd_reply_kept(struct khttpd_entry *entry,
 {
 	struct khttpd_kept kept = {
 		.what = {
-			.size = entry->place.stat.size,
+			.size = entry->length,
 			.media = entry->media,
 			.varies = entry->varies,
 			.validators = entry->validators,
@@ -188,19 +188,12 @@ void khttpd_reply_entry(struct khttpd_entry *entry, const struct khttpd_request 
 	*body = (struct khttpd_text){ (u8 *)kept.bytes + kept.what.start, kept.what.end - kept.what.start };
 }
 
-/* Answers with what the cache holds. False where it does not. */
-static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
+/* Answers with an entry of the cache, which is put once it is sent. */
+static void khttpd_reply_with(struct khttpd_replying *replying, struct khttpd_entry *entry)
 {
-	struct khttpd_entry *entry = khttpd_cache_find(replying->request->path);
+	struct khttpd_kept kept = khttpd_reply_kept(entry, replying->request, replying->head);
 	struct khttpd_sending *sending = &replying->connection->sending;
-	struct khttpd_kept kept;
 
-	if (!entry) {
-		trace_khttpd_miss(replying->connection);
-		return false;
-	}
-	trace_khttpd_hit(replying->connection);
-	kept = khttpd_reply_kept(entry, replying->request, replying->head);
 	khttpd_reply_represent(replying->request, replying->head, &replying->manner, &kept.what,
 			       replying->output);
 	if (kept.what.start < kept.what.end) {
@@ -211,6 +204,19 @@ static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
 	} else {
 		khttpd_cache_put(entry);
 	}
+}
+
+/* Answers with what the cache holds. False where it does not. */
+static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
+{
+	struct khttpd_entry *entry = khttpd_cache_find(replying->request->path, UINT_MAX);
+
+	if (!entry) {
+		trace_khttpd_miss(replying->connection);
+		return false;
+	}
+	trace_khttpd_hit(replying->connection);
+	khttpd_reply_with(replying, entry);
 	return true;
 }
 
@@ -234,28 +240,43 @@ static int khttpd_reply_file(struct khttpd_replying *replying, const struct path
 	return status;
 }
 
+/* Answers with an open folder, which its connection writes piece by piece. */
+static void khttpd_reply_in_pieces(struct khttpd_replying *replying, struct khttpd_folder *folder)
+{
+	/* A listing to 1.0 has no other end than the connection's. */
+	if (replying->request->http10)
+		replying->manner.keep = false;
+	khttpd_answer_listing(replying->output, &replying->manner);
+	if (replying->manner.omit_body)
+		khttpd_folder_close(folder);
+	else
+		replying->connection->folder = folder;
+}
+
 static int khttpd_reply_listing(struct khttpd_replying *replying, const struct path *path,
 				const struct kstat *stat)
 {
-	struct khttpd_connection *connection = replying->connection;
 	struct khttpd_text name = { (u8 *)replying->path, replying->length };
-	bool chunked = !replying->request->http10;
+	struct khttpd_entry *entry = NULL;
+	struct khttpd_folder *folder;
 	int status;
 
 	if (!khttpd.listing || !khttpd_file_is_servable(stat))
 		return 403;
-	/* A listing to 1.0 has no other end than the connection's. */
-	if (!chunked)
-		replying->manner.keep = false;
-	status = khttpd_folder_open(path, name, chunked, &connection->folder);
-	if (status)
-		return status;
-	khttpd_answer_listing(replying->output, &replying->manner);
-	if (replying->manner.omit_body) {
-		khttpd_folder_close(connection->folder);
-		connection->folder = NULL;
+	/* Who asks for less than all leaves nothing behind. */
+	if (replying->request->method == KHTTPD_GET)
+		entry = khttpd_cache_begin(name, replying->path, path, stat);
+	status = khttpd_folder_open(path, name, !replying->request->http10, entry, &folder);
+	if (!status && khttpd_folder_keep(folder)) {
+		khttpd_folder_close(folder);
+		khttpd_reply_with(replying, entry);
+		return 0;
 	}
-	return 0;
+	if (entry)
+		khttpd_cache_put(entry);
+	if (!status)
+		khttpd_reply_in_pieces(replying, folder);
+	return status;
 }
 
 static int khttpd_reply_folder(struct khttpd_replying *replying, const struct path *folder,

@@ -62,8 +62,6 @@ static bool khttpd_serve_fill(struct khttpd_connection *connection)
 			connection->folder = NULL;
 		}
 		connection->output_length = output.length;
-		/* The last piece of a listing may be empty: then TCP has all of the answer already. */
-		khttpd_serve_tell(connection);
 		return !output.full;
 	}
 	count = khttpd_file_read(sending, output.at + output.length, output.room - output.length);

@@ -22,6 +22,8 @@ enum khttpd_softirq_limit {
 	KHTTPD_SOFTIRQ_ANSWERS_MAX = 8,
 	/* Most bytes of heads of requests that are looked at in one call. */
 	KHTTPD_SOFTIRQ_INPUT_BYTES = 4096,
+	/* Most entries of a listing that is answered: each is looked at, which takes 20 instructions. */
+	KHTTPD_SOFTIRQ_SHOWN_MAX = 256,
 };
 
 /* What one call needs. A processor has one: softirqs do not cut in on each other. */
@@ -58,7 +60,7 @@ static bool khttpd_softirq_answer(struct khttpd_softirq_desk *desk, const struct
 	    !request->keep_alive || request->framing != KHTTPD_NO_BODY || request->expects_continue ||
 	    (khttpd.hands_over && request->upgrades))
 		return false;
-	entry = khttpd_cache_find(request->path);
+	entry = khttpd_cache_find(request->path, KHTTPD_SOFTIRQ_SHOWN_MAX);
 	if (!entry)
 		return false;
 	khttpd_reply_entry(entry, request, head, &output, &body);

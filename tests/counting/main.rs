@@ -35,16 +35,67 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of the file in it, and of what kecho is asked for.
 const BODY_BYTES: usize = 100;
 
+/// Names of files in the folder that is listed: about as many as the one of the paper has.
+const LISTED: usize = 30;
+/// Requests of the shortest run for a listing, and before any is counted. They cost more than others, and are
+/// more alike.
+const REQUESTS_LISTED: usize = 400;
+const LISTED_BEFORE: usize = 2400;
+
 /// How a server ends that cannot have its mode under this kernel.
 const NOT_HERE: i32 = 78;
 
 /// Servers, with their modes. `behind` is `staunch` behind khttpd, which hands each connection over.
-const SERVERS: [(&str, &[&str]); 4] = [
+/// `listing` is khttpd, asked for a folder, which in mode `streamed` is read for each answer.
+const SERVERS: [(&str, &[&str]); 5] = [
     ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]),
     ("khttpd", &["kthread", "wq", "ready", "softirq"]),
     ("staunch", &["epoll", "uring"]),
     ("behind", &["epoll", "uring"]),
+    ("listing", &["streamed", "ready", "softirq"]),
 ];
+
+/// What is asked for, and how its answer is known to be whole.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    /// The file: so many bytes behind the head.
+    File,
+    /// The folder, sent by its length, or in chunks.
+    Folder { is_chunked: bool },
+}
+
+impl Asked {
+    fn by(server: &str, mode: &str) -> Self {
+        if server == "listing" { Self::Folder { is_chunked: mode == "streamed" } } else { Self::File }
+    }
+
+    fn request(self) -> &'static [u8] {
+        match self {
+            Self::File => b"GET /100 HTTP/1.1\r\nHost: a\r\n\r\n",
+            Self::Folder { .. } => b"GET /listed/ HTTP/1.1\r\nHost: a\r\n\r\n",
+        }
+    }
+
+    /// Requests of the shortest run, and before any is counted.
+    fn requests(self) -> (usize, usize) {
+        match self {
+            Self::File => (REQUESTS_KEPT, REQUESTS_BEFORE),
+            Self::Folder { .. } => (REQUESTS_LISTED, LISTED_BEFORE),
+        }
+    }
+
+    /// The client is counted with the server, so it looks at a few bytes alone.
+    fn is_whole(self, heard: &[u8]) -> bool {
+        match self {
+            Self::File => {
+                let head = heard.len().checked_sub(BODY_BYTES).map(|end| &heard[..end]);
+                head.is_some_and(|head| head.ends_with(b"\r\n\r\n"))
+            }
+            Self::Folder { is_chunked: true } => heard.ends_with(b"\r\n0\r\n\r\n"),
+            Self::Folder { is_chunked: false } => heard.ends_with(b"</html>\n"),
+        }
+    }
+}
 
 fn main() -> ExitCode {
     match count() {
@@ -71,8 +122,13 @@ fn give_way() -> Result<(), String> {
 
 fn count() -> Result<(), String> {
     give_way()?;
-    std::fs::create_dir_all(root())
+    let listed = root().join("listed");
+    std::fs::create_dir_all(&listed)
         .and_then(|()| std::fs::write(root().join("100"), [b'x'; BODY_BYTES]))
+        .and_then(|()| {
+            let name = |number: usize| listed.join(format!("source-{number}.c"));
+            (0..LISTED).try_for_each(|number| std::fs::write(name(number), "x"))
+        })
         .map_err(|error| format!("{}: {error}", root().display()))?;
     let named: Vec<String> = std::env::args().skip(1).collect();
     let is_meant = |server: &str| named.is_empty() || named.iter().any(|name| name == server);
@@ -89,30 +145,40 @@ fn count_one(server: &str, mode: &str) -> Result<(), String> {
     let Some(running) = Running::begin(server, mode)? else { return Ok(()) };
     let said = |error: io::Error| error.to_string();
     canary();
-    for (times, spent) in (1..).zip(count_kept().map_err(said)?) {
-        let requests = times * REQUESTS_KEPT * KEPT_TIMES;
+    let asked = Asked::by(server, mode);
+    for (times, spent) in (1..).zip(count_kept(asked).map_err(said)?) {
+        let requests = times * asked.requests().0 * KEPT_TIMES;
         println!("count {server} {mode} kept {requests} {}", spent.as_nanos());
     }
-    new(REQUESTS_NEW / 4).map_err(said)?;
-    for times in 1..=3 {
-        let requests = times * REQUESTS_NEW;
-        let spent = new(requests).map_err(said)?;
-        println!("count {server} {mode} new {requests} {}", spent.as_nanos());
+    if let Asked::File = asked {
+        count_new(server, mode).map_err(said)?;
     }
     std::thread::sleep(LEFT_BEHIND);
     canary();
     running.end()
 }
 
+/// Counts requests that have a connection each.
+fn count_new(server: &str, mode: &str) -> io::Result<()> {
+    new(REQUESTS_NEW / 4)?;
+    for times in 1..=3 {
+        let requests = times * REQUESTS_NEW;
+        let spent = new(requests)?;
+        println!("count {server} {mode} new {requests} {}", spent.as_nanos());
+    }
+    Ok(())
+}
+
 /// Costs of the three runs over connections that are kept. All three have the same ones: other connections
 /// would be another beginning.
-fn count_kept() -> io::Result<[Duration; 3]> {
+fn count_kept(asked: Asked) -> io::Result<[Duration; 3]> {
+    let (requests, before) = asked.requests();
     let mut spent = [Duration::ZERO; 3];
     for _ in 0..KEPT_TIMES {
         let mut streams = (0..KEPT).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
-        kept(&mut streams, REQUESTS_BEFORE)?;
+        kept(&mut streams, asked, before)?;
         for (times, spent) in (1..).zip(&mut spent) {
-            *spent += kept(&mut streams, times * REQUESTS_KEPT)?;
+            *spent += kept(&mut streams, asked, times * requests)?;
         }
     }
     Ok(spent)
@@ -134,14 +200,13 @@ fn connect() -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads a head and its body. The client is counted with the server, so it looks at four bytes alone.
-fn hear(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<()> {
+/// Reads a head and its body.
+fn hear(stream: &mut TcpStream, asked: Asked, room: &mut [u8]) -> io::Result<()> {
     let mut heard = 0;
     loop {
         let count = stream.read(&mut room[heard..])?;
         heard += count;
-        let head = heard.checked_sub(BODY_BYTES).and_then(|end| room.get(end.checked_sub(4)?..end));
-        if head == Some(b"\r\n\r\n") {
+        if asked.is_whole(&room[..heard]) {
             let is_right = room.starts_with(b"HTTP/1.1 200 OK\r\n");
             return if is_right { Ok(()) } else { Err(io::Error::other("it is no 200")) };
         }
@@ -152,15 +217,15 @@ fn hear(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<()> {
 }
 
 /// Asks so many requests over these connections, one at a time on each; what that cost.
-fn kept(streams: &mut [TcpStream], requests: usize) -> io::Result<Duration> {
-    let mut room = [0; 1024];
+fn kept(streams: &mut [TcpStream], asked: Asked, requests: usize) -> io::Result<Duration> {
+    let mut room = [0; 65536];
     let begin = Instant::now();
     for _ in 0..requests / KEPT {
         for stream in &mut *streams {
-            stream.write_all(b"GET /100 HTTP/1.1\r\nHost: a\r\n\r\n")?;
+            stream.write_all(asked.request())?;
         }
         for stream in &mut *streams {
-            hear(stream, &mut room)?;
+            hear(stream, asked, &mut room)?;
         }
     }
     Ok(begin.elapsed())
@@ -173,7 +238,7 @@ fn new(requests: usize) -> io::Result<Duration> {
     for _ in 0..requests {
         let mut stream = connect()?;
         stream.write_all(b"GET /100 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
-        hear(&mut stream, &mut room)?;
+        hear(&mut stream, Asked::File, &mut room)?;
         if stream.read(&mut room)? != 0 {
             return Err(io::Error::other("more than the answer came"));
         }
@@ -196,6 +261,12 @@ impl Running {
         let mut running = Self { process: None, module: None };
         match server {
             "kecho" => running.load("kecho", &[&kecho[..], &[format!("mode={mode}")]].concat())?,
+            "listing" => {
+                let streamed = ["mode=ready".to_owned(), "cache_kib=0".to_owned()];
+                let kept = [format!("mode={mode}")];
+                let how: &[String] = if mode == "streamed" { &streamed } else { &kept };
+                running.load("khttpd", &[&place[..], &["listing=1".to_owned()], how].concat())?;
+            }
             "khttpd" => running.load("khttpd", &[&place[..], &[format!("mode={mode}")]].concat())?,
             "behind" => {
                 running.load("khttpd", &[&place[..], &["hand_over=/100".to_owned()]].concat())?;

@@ -8,6 +8,7 @@
 mod cache;
 mod dostp;
 mod handover;
+mod listings;
 mod modules;
 mod namespaces;
 mod packaged;

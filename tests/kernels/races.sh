@@ -1,10 +1,10 @@
 # khttpd in a build that stays where another thread may come in between (kernel/khttpd/race.h). `cache` is
-# tests/kernels/cache.c. The machine ends at the first fault. `part` says which one.
+# tests/kernels/cache.c, `listings` is listings.c. The machine ends at the first fault. `part` says which one.
 umask 022
 here=$(pwd)
 mkdir -p www/x
 echo hello > www/a.txt
-load() { insmod /modules/khttpd.ko root=$here/www listen=127.0.0.1:80 mode=$1 || exit 1; }
+load() { insmod /modules/khttpd.ko root=$here/www listen=127.0.0.1:80 listing=1 mode=$1 || exit 1; }
 ask() { printf 'GET /a.txt HTTP/1.0\r\n\r\n' | nc 127.0.0.1 80 > /dev/null; }
 
 moves() {
@@ -13,6 +13,15 @@ moves() {
 		load $mode
 		cache moves 10 || exit 2
 		rmmod khttpd && echo "$mode unloaded"
+	done
+}
+
+lists() {
+	# A folder changes while its listing is made for the cache, and while it is asked whether it is true.
+	for mode in ready softirq; do
+		load $mode
+		listings 1 || exit 2
+		rmmod khttpd && echo "$mode lists unloaded"
 	done
 }
 

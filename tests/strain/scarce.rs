@@ -158,34 +158,38 @@ fn one_call_fails(
 /// A request, and the beginning of the right answer.
 type Asked = (Vec<u8>, &'static [u8]);
 
-/// What is asked, each on a connection of its own; among them for a file that nobody asked for yet.
+/// What is asked, each on a connection of its own; among them for a file and for a folder that nobody asked
+/// for yet.
 fn asked(server: &Server, number: usize) -> Result<Vec<Asked>, String> {
     if server.name == Name::Kecho {
         return Ok(vec![(ECHOED.to_vec(), ECHOED)]);
     }
     let name = |number: usize| format!("scarce/{number}.txt");
+    let folder = |number: usize| format!("scarce/listed/{number}/");
     if number >= CALLS_MAX {
         return Err(format!("more than {CALLS_MAX} calls are made"));
     }
     if number == 1 {
         let made = || {
-            fs::create_dir_all(root().join("scarce/listed/folder"))?;
-            fs::write(root().join("scarce/listed/file.txt"), "listed")?;
+            fs::create_dir_all(root().join("scarce/listed"))?;
             fs::write(root().join("scarce/pieces.bin"), [b'p'; PIECES_BYTES])?;
             (1..CALLS_MAX).try_for_each(|number| {
+                fs::create_dir_all(root().join(folder(number)).join("folder"))?;
+                fs::write(root().join(folder(number)).join("file.txt"), "listed")?;
                 fs::write(root().join(name(number)), &number.to_string().repeat(TEXT_BYTES)[..TEXT_BYTES])
             })
         };
         made().map_err(|error: std::io::Error| format!("{}: {error}", root().display()))?;
         std::thread::sleep(SETTLED);
     }
-    let small = name(number);
-    let asked: [(&str, &'static [u8]); 6] = [
+    let (small, listed) = (name(number), folder(number));
+    let asked: [(&str, &'static [u8]); 7] = [
         (&small, b"HTTP/1.1 200 "),
         // The second time the cache has it.
         (&small, b"HTTP/1.1 200 "),
         ("scarce/pieces.bin", b"HTTP/1.1 200 "),
-        ("scarce/listed/", b"HTTP/1.1 200 "),
+        (&listed, b"HTTP/1.1 200 "),
+        (&listed, b"HTTP/1.1 200 "),
         ("scarce/listed", b"HTTP/1.1 301 "),
         ("scarce/nothing", b"HTTP/1.1 404 "),
     ];
@@ -214,10 +218,41 @@ fn judge(heard: &[u8], right: &[u8], beginning: &[u8]) -> Result<(), String> {
     if !right.starts_with(beginning) {
         return Err(format!("afterwards comes {:?}", String::from_utf8_lossy(&right)));
     }
-    if right.starts_with(&heard) || is_whole_503(&heard) {
+    // What could not be kept is sent in chunks, which has another head.
+    let is_page = || Some(is_chunked(&heard) && page(&right)?.starts_with(&page(&heard)?));
+    if right.starts_with(&heard) || is_whole_503(&heard) || is_page() == Some(true) {
         return Ok(());
     }
     Err(format!("not {:?}, but {:?}", String::from_utf8_lossy(&right), String::from_utf8_lossy(&heard)))
+}
+
+/// Where a word ends.
+fn after(bytes: &[u8], word: &[u8]) -> Option<usize> {
+    bytes.windows(word.len()).position(|window| window == word).map(|at| at + word.len())
+}
+
+fn is_chunked(answer: &[u8]) -> bool {
+    after(answer, b"\r\nTransfer-Encoding: chunked\r\n").is_some()
+}
+
+/// What has come of the body of a 200, without the frames of chunks.
+fn page(answer: &[u8]) -> Option<Vec<u8>> {
+    const LINE: &[u8] = b"\r\n";
+    let (head, mut rest) = answer.split_at(after(answer, b"\r\n\r\n")?);
+    if !head.starts_with(b"HTTP/1.1 200 ") {
+        return None;
+    }
+    if !is_chunked(head) {
+        return Some(rest.to_vec());
+    }
+    let mut page = Vec::new();
+    while let Some(begin) = after(rest, LINE) {
+        let size = std::str::from_utf8(&rest[..begin - LINE.len()]).ok()?;
+        let end = begin + usize::from_str_radix(size, 16).ok()?;
+        page.extend_from_slice(&rest[begin..end.min(rest.len())]);
+        rest = rest.get(end + LINE.len()..).unwrap_or_default();
+    }
+    Some(page)
 }
 
 fn without_dates(bytes: &[u8]) -> Vec<u8> {
@@ -255,5 +290,10 @@ mod tests {
         let refused = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
         assert!(judged(refused) && is_whole_503(refused.as_bytes()));
         assert!(!judged(&refused[..refused.len() - 1]));
+        let chunked = |chunks: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+        for whole in ["4\r\nbody\r\n0\r\n\r\n", "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n", "4\r\nbod"] {
+            assert!(judged(&chunked(whole)), "{whole:?}");
+        }
+        assert!(!judged(&chunked("5\r\nother\r\n0\r\n\r\n")));
     }
 }
