@@ -50,13 +50,18 @@ impl Terminal {
     /// # Panics
     /// When it does not come within 20 s.
     pub fn await_screen(&self, wanted: &[&str]) -> String {
+        self.await_that(&wanted.join(", "), |screen| wanted.iter().all(|words| screen.contains(words)))
+    }
+
+    /// The screen once something is true of it.
+    pub fn await_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.tmux(&["capture-pane", "-p"]);
-            if wanted.iter().all(|words| screen.contains(words)) {
+            if is_so(&screen) {
                 return screen;
             }
-            assert!(start.elapsed() < PATIENCE, "never on the screen: {wanted:?}\n{screen}");
+            assert!(start.elapsed() < PATIENCE, "never on the screen: {what}\n{screen}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

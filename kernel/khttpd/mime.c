@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * Which media type a name has: see mime.h. The table is the server's own (mime_table.h), so both
- * answer the same.
+ * Which media type a name has: see mime.h. The table has the common rows of the server's
+ * (mime_table.h), and both answer alike for these.
  */
 #include "mime.h"
 

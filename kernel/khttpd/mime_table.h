@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * Extensions and their types, made from crates/server/src/content/mime.rs: `cargo test -p
- * staunch-tests --test khttpd`.
+ * Extensions and their types: the common ones of the server's list, crates/server/src/content/
+ * media_types.txt. `cargo test -p staunch-tests --test khttpd` compares both.
  */
 { "html", { "text/html; charset=utf-8", true } },
 { "htm", { "text/html; charset=utf-8", true } },

@@ -31,7 +31,8 @@ impl Link {
         must(&format!("ip -n {server} link add vs type veth peer name vb netns {browser}"));
         for (namespace, interface, address) in [(server, "vs", SERVER), (browser, "vb", "10.77.0.2")] {
             must(&format!(
-                "ip -n {namespace} address add {address}/24 dev {interface}; \
+                "ip netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1; \
+                 ip -n {namespace} address add {address}/24 dev {interface}; \
                  ip -n {namespace} link set lo up; ip -n {namespace} link set {interface} up"
             ));
         }

@@ -20,7 +20,8 @@ fn of_the_module(source: &str) -> BTreeMap<String, String> {
                 line.starts_with("static ") && words.any(|word| word == name)
             });
             let variable = variable.unwrap_or_else(|| panic!("{name} is no variable"));
-            let value = variable.split_once("= ").map_or("", |(_, value)| value);
+            let unsaid = if variable.contains("int ") { "0" } else { "" };
+            let value = variable.split_once("= ").map_or(unsaid, |(_, value)| value);
             (name.to_owned(), value.trim_matches([';', '"']).to_owned())
         })
         .collect()

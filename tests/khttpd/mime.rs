@@ -1,30 +1,31 @@
-//! The table of media types is the server's own.
+//! The module's media types are the server's.
 
 use std::fs;
 use std::path::Path;
 
 use crate::driver;
 
-/// The server's table as rows of C. `STAUNCH_WRITE=1` writes them to the file that the module includes.
+/// Each row of the module, an extension, its type and whether that is worth encoding, is as the server's list
+/// has it; the server's list has more.
 #[test]
 fn the_table_is_the_servers() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the project");
-    let source =
-        fs::read_to_string(root.join("crates/server/src/content/mime.rs")).expect("the server's table");
-    let rows = rows(&source);
+    let read = |name: &str| fs::read_to_string(root.join(name)).expect("a file of the project");
+    let list = read("crates/server/src/content/media_types.txt");
+    let code = read("crates/server/src/content/mime.rs");
+    let rows = rows(&read("kernel/khttpd/mime_table.h"));
     assert!(rows.len() > 100, "only {} extensions", rows.len());
-    let row = |(name, media, encodable): &(String, String, bool)| {
-        format!("{{ \"{name}\", {{ \"{media}\", {encodable} }} }},\n")
-    };
-    let text: String = rows.iter().map(row).collect();
-    let file = root.join("kernel/khttpd/mime_table.h");
-    let stands = fs::read_to_string(&file).expect("the kernel's table");
-    let opening: String = stands.split_inclusive('\n').take_while(|line| !line.starts_with('{')).collect();
-    let wanted = opening + &text;
-    if std::env::var_os("STAUNCH_WRITE").is_some_and(|value| value == "1") {
-        fs::write(&file, &wanted).expect("the kernel's table");
-    } else {
-        assert!(stands == wanted, "STAUNCH_WRITE=1 cargo test -p staunch-tests --test khttpd writes it anew");
+    for (name, media, encodable) in &rows {
+        let has_it = |line: &&str| line.split(' ').skip(1).any(|extension| extension == name);
+        let line = list.lines().filter(|line| !line.starts_with('#')).find(has_it);
+        let listed =
+            line.unwrap_or_else(|| panic!("{name} is not listed")).split(' ').next().expect("a type");
+        let charset = if listed.starts_with("text/") { "; charset=utf-8" } else { "" };
+        assert_eq!(*media, format!("{listed}{charset}"), "{name}");
+        let shrinks = listed.starts_with("text/")
+            || ["+xml", "+json"].iter().any(|end| listed.ends_with(end))
+            || code.contains(&format!("    \"{listed}\",\n"));
+        assert_eq!(*encodable, shrinks, "{name}");
     }
     let Some(mut driver) = driver::start() else { return };
     for (name, media, _) in rows {
@@ -32,20 +33,16 @@ fn the_table_is_the_servers() {
     }
 }
 
-/// Each extension, its type and whether that is worth encoding, from the rows `("a b", text("type")),` or
-/// `packed` of the table.
-fn rows(source: &str) -> Vec<(String, String, bool)> {
-    let table = source.split_once("static TABLE").expect("a table").1;
-    let table = table.split_once("];").expect("an end").0;
-    let mut rows = Vec::new();
-    for row in table.lines().filter(|line| line.trim_start().starts_with("(\"")) {
-        let texts: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
-        let [names, media] = texts[..] else { panic!("no row: {row}") };
-        let encodable = row.contains("text(");
-        assert!(encodable != row.contains("packed("), "no row: {row}");
-        rows.extend(names.split(' ').map(|name| (name.to_owned(), media.to_owned(), encodable)));
-    }
-    rows
+/// Rows of C: `{ "css", { "text/css; charset=utf-8", true } },`.
+fn rows(table: &str) -> Vec<(String, String, bool)> {
+    let lines = table.lines().filter(|line| line.starts_with("{ \""));
+    lines
+        .map(|row| {
+            let texts: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
+            let [name, media] = texts[..] else { panic!("no row: {row}") };
+            (name.to_owned(), media.to_owned(), row.contains(", true"))
+        })
+        .collect()
 }
 
 #[test]

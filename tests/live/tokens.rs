@@ -22,7 +22,7 @@ fn token(words: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("our own program");
-    // It may end without reading.
+    // The program may end without reading.
     let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
     child.wait_with_output().expect("its end")
 }

@@ -23,7 +23,7 @@ struct Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It may have ended already.
+        // Prometheus may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -233,7 +233,8 @@ mod tests {
 
     #[test]
     fn a_gate_may_use_its_maps_and_no_more_of_bpf() {
-        // Commands: make a map, look up, update, delete, list the keys, load a program, open what is pinned, make a link.
+        // Commands: make a map, look up, update, delete, list the keys, load a program, open what is pinned,
+        // make a link.
         for (command, allowed) in
             [(0, false), (1, true), (2, true), (3, true), (4, false), (5, false), (7, false), (28, false)]
         {

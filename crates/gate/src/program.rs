@@ -7,6 +7,7 @@
 mod alarm;
 mod buffers;
 mod loaded;
+mod maps;
 pub(crate) mod own;
 mod part;
 mod plan;
@@ -28,7 +29,7 @@ use crate::interface;
 use crate::layout::Counters;
 use crate::observation::Orders;
 use loaded::Loaded;
-use own::Followed;
+use own::FollowedAddresses;
 
 pub use buffers::Buffers;
 pub use own::Own;
@@ -44,7 +45,7 @@ pub struct Program {
     places: Vec<Place>,
     notes: Vec<String>,
     /// The host's addresses, unless they were named.
-    followed: Option<Followed>,
+    followed: Option<FollowedAddresses>,
 }
 
 /// Where it is.
@@ -78,7 +79,7 @@ impl Program {
         notes.extend(loaded::lost_without_cookies());
         let own = loaded.take_own()?;
         let followed = match attach.addresses {
-            [] => Some(Followed::begin(own, &mut notes)?),
+            [] => Some(FollowedAddresses::begin(own, &mut notes)?),
             named => own.fixed(named).map(|()| None)?,
         };
         let mut program = Self { loaded, places: Vec::new(), notes, followed };
@@ -116,7 +117,7 @@ impl Program {
 
     /// The host's addresses as they were when it was attached, and what follows them; none where they were
     /// named. Who does not take it has a program that knows of no change.
-    pub(crate) fn take_followed(&mut self) -> Option<Followed> {
+    pub(crate) fn take_followed(&mut self) -> Option<FollowedAddresses> {
         self.followed.take()
     }
 

@@ -9,7 +9,7 @@ use staunch_netio::clock;
 
 use super::aside::Aside;
 use super::telling::Teller;
-use crate::program::own::{Followed, left_out_words, prefixes};
+use crate::program::own::{FollowedAddresses, left_out_words, prefixes};
 
 /// Between two looks.
 const LOOK_NS: u64 = 250_000_000;
@@ -29,14 +29,14 @@ pub(super) struct Addresses {
 
 /// Follows on its thread.
 struct Follower {
-    followed: Followed,
+    followed: FollowedAddresses,
     is_due: bool,
     rests_until_ns: u64,
 }
 
 impl Addresses {
     /// Follows these; none if they were named.
-    pub(super) fn new(followed: Option<Followed>) -> Self {
+    pub(super) fn new(followed: Option<FollowedAddresses>) -> Self {
         let left_out = followed.as_ref().map_or(0, |followed| followed.left_out);
         let follower = followed.map(|followed| Follower { followed, is_due: false, rests_until_ns: 0 });
         Self { follower, aside: None, looked_ns: 0, left_out }
@@ -70,7 +70,7 @@ impl Addresses {
 impl Follower {
     /// How many find no room.
     fn look(&mut self) -> io::Result<usize> {
-        let Followed { kernel, own, left_out } = &mut self.followed;
+        let FollowedAddresses { kernel, own, left_out } = &mut self.followed;
         self.is_due |= kernel.may_differ()?;
         let began_ns = clock::now_ns();
         if self.is_due && began_ns >= self.rests_until_ns {

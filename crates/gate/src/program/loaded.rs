@@ -15,13 +15,14 @@ use aya::programs::Xdp;
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
 use super::alarm::Alarm;
+use super::maps::{PREFIXES_MAX, plain_error, take, typed};
 use super::own::Own;
 use super::part::program;
 use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
 use super::sizes::Sizes;
 use super::watch;
-use crate::fault::{GateError, system_error};
+use crate::fault::GateError;
 use crate::layout::{
     self, AGAIN_PARTS, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, LINES_MAX, ORDERS, SPENT,
 };
@@ -30,8 +31,6 @@ use crate::observation::Orders;
 const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate.bpf.o"));
 const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plain.bpf.o"));
 
-/// Prefixes in a list; the map's own size.
-pub(super) const PREFIXES_MAX: usize = 4096;
 const SYNCOOKIES: &str = "/proc/sys/net/ipv4/tcp_syncookies";
 
 /// Programs and maps.
@@ -321,18 +320,4 @@ fn insert<K: Pod>(ebpf: &mut Ebpf, map: &str, prefix: &Prefix, octets: K) -> Res
     let mut trie: LpmTrie<_, K, u64> = typed(LpmTrie::try_from(map))?;
     trie.insert(&Key::new(u32::from(prefix.bits()), octets), 1, 0)
         .map_err(|error| GateError::of_kernel(&format!("prefix {prefix}"), &error))
-}
-
-pub(super) fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, GateError> {
-    ebpf.take_map(name).ok_or_else(|| GateError::Kernel(format!("there is no map '{name}'")))
-}
-
-pub(super) fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateError> {
-    map.map_err(|error| GateError::of_kernel("a map", &error))
-}
-
-/// What the system said; the loader's words add nothing to it.
-pub(super) fn plain_error(error: aya::maps::MapError) -> io::Error {
-    let errno = system_error(&error).and_then(io::Error::raw_os_error);
-    errno.map_or_else(|| io::Error::other(error), io::Error::from_raw_os_error)
 }

@@ -12,7 +12,7 @@ use aya::maps::{HashMap, MapData, MapError};
 use aya::{Ebpf, Pod};
 use staunch_netio::host::route::{OwnAddresses, OwnPrefix};
 
-use super::loaded::{PREFIXES_MAX, plain_error, take, typed};
+use super::maps::{PREFIXES_MAX, plain_error, take, typed};
 use super::prefix::Prefix;
 use crate::fault::GateError;
 use crate::layout::ADDRESSES_MAX;
@@ -20,7 +20,7 @@ use crate::layout::ADDRESSES_MAX;
 /// What stands for an address that is there.
 const THERE: u64 = 1;
 
-/// See the module's text.
+/// Maps of the addresses to which a SYN is judged.
 pub struct Own {
     single_ipv4: HashMap<MapData, [u8; 4], u64>,
     single_ipv6: HashMap<MapData, [u8; 16], u64>,
@@ -91,14 +91,14 @@ impl Own {
 }
 
 /// The host's addresses, of which the kernel tells when they change.
-pub(crate) struct Followed {
+pub(crate) struct FollowedAddresses {
     pub(crate) kernel: OwnAddresses,
     pub(crate) own: Own,
     /// How many found no room.
     pub(crate) left_out: usize,
 }
 
-impl Followed {
+impl FollowedAddresses {
     /// Takes those there are, in the network namespace of the calling thread. What is not protected is a
     /// note.
     pub(super) fn begin(mut own: Own, notes: &mut Vec<String>) -> Result<Self, GateError> {

@@ -128,7 +128,9 @@ impl CertificatePair {
         }
         let chain = read_chain(chain_pem)?;
         let key = read_key(key_pem)?;
-        let signer = any_supported_type(&key).map_err(|_| key_fault(&key))?;
+        // A key may be refused because it is weak, as its certificate tells.
+        let fault = |_| check_strength(&chain).err().unwrap_or_else(|| key_fault(&key));
+        let signer = any_supported_type(&key).map_err(fault)?;
         let public = signer.public_key();
         let is_own = |link: &ChainLink| public.as_ref().is_none_or(|key| has_key(&link.content, key));
         let Ordered { links, notes } = chain::ordered(chain, is_own).ok_or(PairFault::KeyMismatch)?;

@@ -64,7 +64,7 @@ impl Request {
     }
 }
 
-/// One of several messages that come together.
+/// A message among several that come together.
 pub(super) struct Message<'b> {
     pub(super) kind: u16,
     pub(super) flags: u16,

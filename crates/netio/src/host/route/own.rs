@@ -26,10 +26,10 @@ const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 const TRIES: u32 = 4;
 /// Where struct rtmsg has the type of a route.
 const TYPE_AT: usize = 7;
-/// Pieces of word taken at once. Who is told faster than he reads looks again next time.
+/// Pieces of news taken at once: the rest is read with the next look.
 const PIECES_MAX: u32 = 256;
 
-/// See the module's text.
+/// The addresses of this host, and news of their changes.
 #[derive(Debug)]
 pub struct OwnAddresses {
     asking: OwnedFd,
