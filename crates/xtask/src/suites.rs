@@ -18,7 +18,8 @@ use serde::Deserialize;
 use crate::running::{cargo, target};
 
 /// Suites that take longest: they begin first, so that none of them is alone at the end.
-const LONG: &[&str] = &["kernels", "package", "life", "pressure", "lab", "tls", "live", "load", "simulation"];
+const LONG: &[&str] =
+    &["kernels", "package", "life", "pressure", "lab", "tls", "live", "gate-control", "load", "simulation"];
 
 /// Suites that count what the whole host does, and so run when nothing else does.
 const ALONE: &[&str] = &[];
