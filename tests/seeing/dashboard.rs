@@ -115,8 +115,8 @@ fn every_graph_and_every_alert_has_something_to_show() {
     let rules = shipped("prometheus/staunch.rules.yml");
     let checked = Command::new("promtool").args(["check", "rules"]).arg(rules).output().expect("promtool");
     assert!(checked.status.success(), "{checked:?}");
-    let seen =
-        start(&["--live", "on", "--tls", "local", "--tls-listen", "127.0.0.1:0", "--state-folder", "{}"]);
+    let secured = ["--tls", "local", "--tls-listen", "127.0.0.1:0", "--https-redirect", "off"];
+    let seen = start(&[&["--live", "on", "--state-folder", "{}"][..], &secured].concat());
     assert!(get(seen.server.address(), "/ten", "").ends_with("0123456789"));
     let scraped = body(&seen.ask("/metrics")).to_owned();
     let has_samples = |name: &&str| {
