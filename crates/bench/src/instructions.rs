@@ -1,10 +1,10 @@
 //! The scenario without a clock: instructions per request or record, counted by callgrind.
 //!
-//! It owns `bench/instructions.json`, what was recorded last. The program `counted` does one thing again and
-//! again without any input or output: it feeds request heads to a session and its handler, a browser's to a
-//! session of HTTP/2 alone, records to the record layer, or frames to DOSTP. It is run for N and for 2 N: the
-//! difference, divided by N, knows nothing of its start. Starts differ by a million instructions, so only the
-//! function that answers is counted where no other thread takes part.
+//! The scenario owns `bench/instructions.json`, what was recorded last. The program `counted` does one thing
+//! again and again without any input or output: it feeds request heads to a session and its handler, a
+//! browser's to a session of HTTP/2 alone, records to the record layer, or frames to DOSTP. Each case runs
+//! for N and for 2 N: the difference, divided by N, knows nothing of its start. Starts differ by a million
+//! instructions, so only the function that answers is counted where no other thread takes part.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const REQUESTS: u64 = 60_000;
 const MEASURE: &str = "instructions each";
 const RECORD: &str = "bench/instructions.json";
 
-/// What `counted` does so often.
+/// A piece of work that `counted` repeats.
 struct Work {
     /// Its words before the number.
     words: &'static [&'static str],
@@ -172,7 +172,10 @@ impl Counted {
             let once = count(REQUESTS);
             (twice.join().unwrap_or_else(|_| Err(format!("{name}: the count ended early"))), once)
         });
-        Ok(twice?.saturating_sub(once?) as f64 / REQUESTS as f64)
+        match twice?.saturating_sub(once?) {
+            0 => Err(format!("{name}: nothing was counted; is the function still there?")),
+            count => Ok(count as f64 / REQUESTS as f64),
+        }
     }
 
     /// Instructions of one whole run.
