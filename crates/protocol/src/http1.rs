@@ -26,5 +26,5 @@ pub use host::authority_in;
 pub use kept_request::KeptRequest;
 pub use request::Request;
 pub use session::{BodyRule, Event, SelfAnswered, Session};
-pub use target::{TargetError, decode_path};
+pub use target::{TargetError, decode_path, is_plain_path};
 pub use writer::BodyOut;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::Method;
-use staunch_protocol::http1::{Request, decode_path};
+use staunch_protocol::http1::{Request, decode_path, is_plain_path};
 
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;
@@ -96,6 +96,20 @@ impl Site {
     /// Decodes the path and goes on with it.
     #[inline]
     fn with_path<'e>(
+        &mut self,
+        errand: Errand<'e>,
+        then: impl FnOnce(&mut Self, &[u8], Errand<'e>) -> Answered,
+    ) -> Answered {
+        // Nearly all, which need no memory.
+        if is_plain_path(errand.request.path) {
+            let path = errand.request.path;
+            return then(self, path, errand);
+        }
+        self.with_decoded_path(errand, then)
+    }
+
+    #[cold]
+    fn with_decoded_path<'e>(
         &mut self,
         errand: Errand<'e>,
         then: impl FnOnce(&mut Self, &[u8], Errand<'e>) -> Answered,

@@ -44,7 +44,7 @@ impl TargetError {
 /// segments are removed after decoding (RFC 3986, sections 5.2.4 and 6.2.2: `%2e` is a dot). Borrows `raw`
 /// when nothing needs a change, else `scratch`, whose former content is lost.
 pub fn decode_path<'a>(raw: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], TargetError> {
-    if is_plain(raw) {
+    if is_plain_path(raw) {
         return Ok(raw);
     }
     let Some((b'/', relative)) = raw.split_first() else { return Err(TargetError::Malformed) };
@@ -69,9 +69,10 @@ static SECOND_LOOK: [u8; 256] = {
 const ALONE: u8 = 1;
 const BEHIND_SLASH: u8 = 2;
 
-/// Whether a path is its own decoded form for sure. (A hidden name, `/.a`, goes the long way.)
+/// Whether a path is its own decoded form for sure, so that [`decode_path`] would give it back. (A hidden
+/// name, `/.a`, goes the long way.)
 #[inline]
-fn is_plain(raw: &[u8]) -> bool {
+pub fn is_plain_path(raw: &[u8]) -> bool {
     let Some((b'/', names)) = raw.split_first() else { return false };
     let Some(last) = raw.last_chunk() else { return is_plain_short(names) };
     // Pieces overlap by a byte, so that every two neighbours stand in one.
@@ -98,9 +99,9 @@ fn is_plain_short(names: &[u8]) -> bool {
     true
 }
 
-/// What `SECOND_LOOK` says of eight bytes at once: whether one is NUL or `%`, or one behind a slash is a
-/// slash or a dot; also whether one has only bits of `%`, as the rare `!` and `$`. The highest bit of a byte
-/// is its outcome (Hacker's Delight, section 6-1).
+/// Judges eight bytes at once as `SECOND_LOOK` does one: whether one is NUL or `%`, or one behind a slash is
+/// a slash or a dot; also whether one has only bits of `%`, as the rare `!` and `$`. The highest bit of a
+/// byte is its outcome (Hacker's Delight, section 6-1).
 #[inline]
 fn needs_second_look(piece: [u8; 8]) -> bool {
     const LOWEST: u64 = u64::from_ne_bytes([1; 8]);
