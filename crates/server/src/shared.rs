@@ -14,6 +14,7 @@ use crate::checks::{Asker, Checks, Excess};
 use crate::config::{SiteConfig, SiteError, SiteRules};
 use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
+use crate::content::freshness;
 use crate::content::load::{Load, Outcome};
 use crate::content::mime::MediaTypes;
 use crate::content::path::{FolderNow, Root, stamp_of_name};
@@ -131,8 +132,8 @@ pub(crate) struct SiteShared {
     users: Vec<(PathBuf, Option<FileStamp>)>,
     /// What was wrong when it was opened.
     troubles: Vec<String>,
-    /// The second in which what it was opened by was looked at last.
-    looked_s: AtomicU64,
+    /// The millisecond since 1970 in which what it was opened by was looked at last.
+    looked_ms: AtomicU64,
     /// Whether the folder's name led nowhere then.
     is_gone: AtomicBool,
     /// What the site is called in sentences.
@@ -144,8 +145,8 @@ pub(crate) struct SiteShared {
 pub(crate) enum Faulty {
     /// Nothing is opened.
     Refused,
-    /// It is closed as far as it has to be, so that others are served: without its folder it says so, and
-    /// where its users cannot be read nobody comes in.
+    /// The site is closed as far as it has to be, so that others are served: without its folder it says so,
+    /// and where its users cannot be read nobody comes in.
     Closed,
 }
 
@@ -212,9 +213,9 @@ impl SiteShared {
             rules,
         };
         let (walk, queues) = (Walk::default(), Arc::clone(queues));
-        let (looked_s, is_gone) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (looked_ms, is_gone) = (AtomicU64::new(0), AtomicBool::new(false));
         let (problems, title) = (Problems::new(), config.title());
-        Ok(Arc::new(Self { told, load, walk, problems, queues, users, troubles, looked_s, is_gone, title }))
+        Ok(Arc::new(Self { told, load, walk, problems, queues, users, troubles, looked_ms, is_gone, title }))
     }
 
     /// Whether an entry may be used without a look at the disk. What is used for long is looked at meanwhile.
@@ -234,7 +235,7 @@ impl SiteShared {
 
     /// Has what the site was opened by looked at, if that was long ago.
     pub(crate) fn ask_to_look(self: &Arc<Self>, unix_s: u64) {
-        if unix_s.abs_diff(self.looked_s.load(Relaxed)) >= LOOK_AGAIN_S {
+        if freshness::is_long_ago(self.looked_ms.load(Relaxed), unix_s * 1000) {
             self.look_later(Look::Site, unix_s);
         }
     }
@@ -246,15 +247,12 @@ impl SiteShared {
 
     /// A second in which a look is due, whenever the last one was.
     pub(crate) fn next_look_s(&self) -> u64 {
-        self.looked_s.load(Relaxed) + LOOK_AGAIN_S
+        self.looked_ms.load(Relaxed) / 1000 + LOOK_AGAIN_S
     }
 
     /// Looks whether the site is still what it was opened as; true if it was not long ago.
     pub(crate) fn is_as_opened(&self, unix_s: u64) -> bool {
-        let last_s = self.looked_s.load(Relaxed);
-        let is_due = unix_s.abs_diff(last_s) >= LOOK_AGAIN_S;
-        // Of several at once the first one looks.
-        if !is_due || self.looked_s.compare_exchange(last_s, unix_s, Relaxed, Relaxed).is_err() {
+        if !freshness::claims(&self.looked_ms, unix_s * 1000) {
             return true;
         }
         let place = self.load.root.place_of(&self.told.root);

@@ -35,10 +35,7 @@ impl Freshness {
 
     /// Whether it is time to look at the entry again, though nothing was heard: true for one who asks.
     pub(crate) fn claims_look(&self, unix_ms: u64) -> bool {
-        let Self::Watched(looked_ms) = self else { return false };
-        let last_ms = looked_ms.load(Relaxed);
-        is_long_ago(last_ms, unix_ms)
-            && looked_ms.compare_exchange(last_ms, unix_ms, Relaxed, Relaxed).is_ok()
+        matches!(self, Self::Watched(looked_ms) if claims(looked_ms, unix_ms))
     }
 
     /// Whether the entry may be used at this time without a look at the disk.
@@ -63,8 +60,14 @@ const SKEW_MS: u64 = 1000;
 /// Whether a look in this millisecond is due again; also if it is in the future, for the clock may have been
 /// set back.
 #[inline]
-fn is_long_ago(looked_ms: u64, unix_ms: u64) -> bool {
+pub(crate) fn is_long_ago(looked_ms: u64, unix_ms: u64) -> bool {
     (unix_ms + SKEW_MS).wrapping_sub(looked_ms) >= LOOK_AGAIN_S * 1000 + SKEW_MS
+}
+
+/// Whether a look is due; if so, this millisecond is noted as that of the next one, which is the caller's.
+pub(crate) fn claims(looked_ms: &AtomicU64, unix_ms: u64) -> bool {
+    let last_ms = looked_ms.load(Relaxed);
+    is_long_ago(last_ms, unix_ms) && looked_ms.compare_exchange(last_ms, unix_ms, Relaxed, Relaxed).is_ok()
 }
 
 impl Clone for Freshness {
