@@ -262,6 +262,14 @@ mod tests {
         }
     }
 
+    /// A bracket without its fellow makes the library's counter of brackets pass below zero.
+    #[test]
+    fn hosts_with_a_bracket_too_many_are_no_patterns() {
+        for text in ["https://a.b]y:80/", "https://a.b]/x", "https://a.b]y2})?"] {
+            assert_eq!(Pattern::url(text), Err(NameFault::NoUrlPattern), "{text}");
+        }
+    }
+
     #[test]
     fn wildcards_of_url_patterns() {
         let table = [
