@@ -55,7 +55,7 @@ const SERVERS: [(&str, &[&str]); 5] = [
     ("listing", &["streamed", "ready", "softirq"]),
 ];
 
-/// What is asked for, and how its answer is known to be whole.
+/// A target, and how its answer is known to be whole.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     /// The file: so many bytes behind the head.

@@ -15,7 +15,7 @@ use crate::cable::{Cable, End};
 use crate::learning::gate;
 use crate::trial::{self, HOUR_NS};
 
-/// Nobody answers for these.
+/// Addresses that nobody answers for.
 const CLIENT: (Ipv4Addr, Ipv6Addr) =
     (Ipv4Addr::new(10, 0, 0, 77), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0x77));
 const SERVER: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(10, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));

@@ -35,7 +35,7 @@ fn with(addresses: &[&str], change: impl FnOnce(&mut Attach<'_>)) -> Option<Tria
     trial::load(&attach, &ONE_PLACE)
 }
 
-/// The same frame to the address with another last byte.
+/// A frame as given, but to the address with another last byte.
 fn to_a_neighbour(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let of = |wanted: &[u8]| frame.windows(wanted.len()).position(|bytes| bytes == wanted);

@@ -1,4 +1,4 @@
-//! What the host forwards, and what it has of addresses while the gate runs.
+//! Connections that the host forwards, and addresses that it gets and loses while the gate runs.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

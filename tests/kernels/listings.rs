@@ -4,7 +4,7 @@
 use crate::modules::{Guest, compiled};
 use crate::{is_possible, series_with_modules};
 
-/// What `listings.sh` must say once.
+/// Lines that `listings.sh` must say once.
 const SAID: [&str; 20] = [
     "ready root: 0 parents",
     "ready unloaded",
@@ -43,7 +43,7 @@ fn khttpd_keeps_listings_that_are_still_true() {
     }
 }
 
-/// What changes between two steps of reading a folder, on another processor, is shown by the next answer.
+/// A change between two steps of reading a folder, on another processor, is shown by the next answer.
 #[test]
 fn a_folder_may_change_while_its_listing_is_kept() {
     if !is_possible() {

@@ -1,4 +1,4 @@
-//! What changes while a server runs though no event tells of it, and sites that are not as they were opened:
+//! Changes while a server runs, though no event tells of it, and sites that are not as they were opened:
 //! all of it is seen without a signal, and one site's fault is no other's.
 
 use std::fs;

@@ -14,8 +14,8 @@ use staunch_tests::tree::{Tree, bytes_of};
 use crate::client::ENGINES;
 
 const LENGTH_BYTES: u64 = 3_000_000;
-/// Deadline of the servers here. 128 KiB, for which the kernel waits before it takes more, take peers here
-/// twice as long.
+/// Deadline of the servers here. 128 KiB, for which the kernel waits before it takes more, take those with
+/// the small window twice as long.
 const SEND_TIMEOUT: &str = "5s";
 /// How long a peer takes little at a time: longer than the deadline. It reads a share of its window at a
 /// time, for its kernel opens the window again when about half of it is free.

@@ -47,13 +47,13 @@ impl Prometheus {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("prometheus");
         let mut lines = BufReader::new(child.stderr.take().expect("its log")).lines().map_while(Result::ok);
         let line = lines.find(|line| line.contains("Listening on")).expect("a line of where it listens");
-        // What it says further is read, so that it never waits for that.
+        // Prometheus' further lines are read, so that it never waits for that.
         std::thread::spawn(move || lines.for_each(drop));
         let address = line.rsplit_once("address=").expect("an address").1.trim().to_owned();
         Self { child, address }
     }
 
-    /// What an expression gives.
+    /// The values of an expression.
     fn ask(&self, expression: &str) -> Vec<Value> {
         let query = format!("query={expression}");
         let mut curl = Command::new("curl");
@@ -78,7 +78,7 @@ impl Prometheus {
     }
 }
 
-/// What a graph is drawn of, as Grafana would ask for it.
+/// The expressions that graphs are drawn of, as Grafana would ask for it.
 fn drawn() -> Vec<String> {
     let text = std::fs::read_to_string(shipped("grafana/staunch.json")).expect("the dashboard");
     let dashboard: Value = serde_json::from_str(&text).expect("JSON");
@@ -88,7 +88,7 @@ fn drawn() -> Vec<String> {
     targets.map(|target| plain(target["expr"].as_str().expect("an expression"))).collect()
 }
 
-/// What alerts compare, without what they compare it with.
+/// The expressions that alerts compare, without what they compare it with.
 fn watched() -> Vec<String> {
     let text = std::fs::read_to_string(shipped("prometheus/staunch.rules.yml")).expect("the rules");
     let compared = |line: &str| {

@@ -158,7 +158,7 @@ fn one_call_fails(
 /// A request, and the beginning of the right answer.
 type Asked = (Vec<u8>, &'static [u8]);
 
-/// What is asked, each on a connection of its own; among them for a file and for a folder that nobody asked
+/// The requests, each on a connection of its own; among them for a file and for a folder that nobody asked
 /// for yet.
 fn asked(server: &Server, number: usize) -> Result<Vec<Asked>, String> {
     if server.name == Name::Kecho {
@@ -218,7 +218,7 @@ fn judge(heard: &[u8], right: &[u8], beginning: &[u8]) -> Result<(), String> {
     if !right.starts_with(beginning) {
         return Err(format!("afterwards comes {:?}", String::from_utf8_lossy(&right)));
     }
-    // What could not be kept is sent in chunks, which has another head.
+    // A page that could not be kept is sent in chunks, which has another head.
     let is_page = || Some(is_chunked(&heard) && page(&right)?.starts_with(&page(&heard)?));
     if right.starts_with(&heard) || is_whole_503(&heard) || is_page() == Some(true) {
         return Ok(());
@@ -235,7 +235,7 @@ fn is_chunked(answer: &[u8]) -> bool {
     after(answer, b"\r\nTransfer-Encoding: chunked\r\n").is_some()
 }
 
-/// What has come of the body of a 200, without the frames of chunks.
+/// The part that has come of the body of a 200, without the frames of chunks.
 fn page(answer: &[u8]) -> Option<Vec<u8>> {
     const LINE: &[u8] = b"\r\n";
     let (head, mut rest) = answer.split_at(after(answer, b"\r\n\r\n")?);

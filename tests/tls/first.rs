@@ -1,5 +1,5 @@
-//! What the server sends first and last: before it is asked, and behind what is under way. And answers that
-//! come before the bodies of their requests.
+//! Bytes that the server sends first and last: before it is asked, and behind what is under way. And answers
+//! that come before the bodies of their requests.
 
 use std::fs;
 use std::path::Path;

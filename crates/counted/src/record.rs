@@ -1,7 +1,7 @@
 //! The record layer of an open connection, and its cipher alone: for counting instructions.
 //!
-//! It opens records of so many bytes of content (`open`), seals them (`seal`), or does with ring alone what
-//! these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what the record layer adds.
+//! The cases open records of so many bytes of content (`open`), seal them (`seal`), or do with ring alone
+//! what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what the record layer adds.
 //! Callgrind knows the functions by their names. They must never ask the time. Order: shake hands, make what
 //! is to be opened, count.
 

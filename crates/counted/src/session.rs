@@ -1,9 +1,9 @@
 //! The path of a request from its bytes to its answer's bytes, and nothing else: for counting instructions.
 //!
-//! It serves a file of 5 000 bytes (pipelined: 100 bytes) to one session, as the engine would, without any
-//! input or output; cases that begin with `logged` write an access log too, and
-//! its thread is counted with the rest. It owns a folder of its own under the system's temporary one and
-//! removes it. It must never ask the time, so that two runs do the same. Order: prepare, wait until all is
+//! Requests of one session are answered by a file of 5 000 bytes (pipelined: 100 bytes), as the engine would
+//! have it, without any input or output; cases that begin with `logged` write an access log too, and its
+//! thread is counted with the rest. It owns a folder of its own under the system's temporary one and removes
+//! it. It must never ask the time, so that two runs do the same. Order: prepare, wait until all is
 //! held, answer.
 
 use std::fs;

@@ -10,7 +10,7 @@ use staunch_netio::Io;
 /// The time of the present turn.
 pub(crate) struct Time {
     pub(crate) now_ms: u64,
-    /// What `now_ms` tells, in nanoseconds.
+    /// The moment of `now_ms`, in nanoseconds.
     pub(crate) now_ns: u64,
     /// How long the last turn worked. 0 while nothing is measured.
     pub(crate) last_turn_ns: u64,

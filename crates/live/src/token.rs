@@ -52,7 +52,7 @@ pub fn verify(token: &[u8], issuers: &[Issuer], now_s: u64) -> Result<Granted, T
 /// Header and claims of a token, whoever has signed it: to be shown to whom it belongs, never to be believed.
 ///
 /// # Errors
-/// It is no token.
+/// The text is no token.
 pub fn read_parts(token: &[u8]) -> Result<[serde_json::Value; 2], TokenFault> {
     let token = std::str::from_utf8(token).map_err(|_| TokenFault::Form)?;
     let parts: Vec<&str> = token.split('.').collect();

@@ -186,6 +186,7 @@ fn what_is_held_is_counted() {
         assert!(is_near(held, counted), "seed {seed}, {steps} steps: {held} held, {counted} counted");
         most = most.max(held);
     }
+    // So much that an error of a tenth shows beside what is spare.
     assert!(most > 1_000_000, "much was held: {most}");
 }
 

@@ -1,8 +1,8 @@
-//! What the peer of a connection has taken of what was sent.
+//! Bytes of a connection that its peer has acknowledged.
 //!
 //! It must never be taken for what the kernel has taken: that is told by completions.
 
-/// What the peer of a connection has taken, and not the kernel for it.
+/// Bytes that the peer of a connection has acknowledged, not those that the kernel took for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// A count that goes on by one for each byte that the peer acknowledges (tcpi_bytes_acked of TCP_INFO).

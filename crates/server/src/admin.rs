@@ -20,7 +20,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n\
     /status.json  what `staunch top` shows\n";
-/// What is told only where it is.
+/// Pages that exist only where their part does.
 const FABRIC: &str = "/fabric       the other servers of this LAN\n";
 
 /// What stands at a path.

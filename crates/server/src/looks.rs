@@ -1,4 +1,4 @@
-//! What is to be looked at again by a thread of its own: entries that are used, and what sites were opened
+//! A queue of looks, which a thread of its own takes: at entries that are used, and at what sites were opened
 //! by.
 //!
 //! It must never hold up who asks: what finds no room is asked for again by a later request.

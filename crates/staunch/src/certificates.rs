@@ -128,7 +128,7 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// What is to be said about them: what is wrong first.
+    /// The sentences about them: faults first.
     pub(crate) fn into_words(self) -> impl Iterator<Item = String> {
         self.troubles.into_iter().chain(self.warnings)
     }

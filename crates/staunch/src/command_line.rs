@@ -1,4 +1,4 @@
-//! What people who know other programs write first: `staunch help`, `staunch version`, `-v`, `--port`.
+//! Words that people who know other programs write first: `staunch help`, `staunch version`, `-v`, `--port`.
 //!
 //! It must never change the meaning of a command line that is right.
 
@@ -20,7 +20,7 @@ pub(crate) fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// What is wrong, with a word of ours where another program's was meant.
+/// The fault of a call, with a word of ours where another program's was meant.
 pub(crate) fn explained(mut error: Error) -> Error {
     let is_port = |word: &str| ["--port", "-p"].contains(&word.split('=').next().unwrap_or_default());
     let is_meant =

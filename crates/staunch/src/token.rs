@@ -15,7 +15,7 @@ use crate::config::{Failure, Loader};
 use crate::live;
 use crate::output;
 
-/// What of tokens.
+/// The commands of `staunch token`.
 #[derive(Args, Debug)]
 pub(crate) struct TokenCommand {
     #[command(subcommand)]
@@ -122,7 +122,7 @@ fn show(arguments: &ShowArguments) -> Result<(), Failure> {
             text += &format!("{name:<6} {meaning} {moment}\n");
         }
     }
-    // What a stranger wrote is not to move the cursor.
+    // A stranger's text is not to move the cursor.
     output::print(&text.lines().map(|line| output::printable(line) + "\n").collect::<String>());
     let (whose, issuers) = (&arguments.whose, arguments.whose.issuers());
     match issuers {

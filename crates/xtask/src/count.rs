@@ -189,7 +189,8 @@ fn handed_over(rows: &Rows) -> Vec<String> {
     ["epoll", "uring"].iter().filter_map(line).collect()
 }
 
-/// What a listing costs that is read for each answer, beside one from the cache: a line for each mode.
+/// The instructions of a listing that is read for each answer, beside one from the cache: a line for each
+/// mode.
 fn listed(rows: &Rows) -> Vec<String> {
     let line = |mode: &&str| {
         let cost = |mode: &str| rows.get(&format!("listing {mode} kept"));

@@ -1,4 +1,4 @@
-//! What the server's processor was spent on while something was measured: the server, the reception of its
+//! Shares of the server's processor while something was measured: the server, the reception of its
 //! packets, the gate, the host of this virtual machine. It tells a slow gate from a slow minute.
 //!
 //! It must never judge.

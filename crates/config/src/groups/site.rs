@@ -71,7 +71,7 @@ group! {
     types: Map<FileEnding, MediaType> = Some(""), File, reload,
         "{ apk = \"application/vnd.android.package-archive\", assetlinks = \"application/json\" }";
     /// Charset told of texts, or off
-    /// It stands behind types that begin with `text/` and say none themselves.
+    /// The charset stands behind types that begin with `text/` and say none themselves.
     charset: OrOff<Charset> = Some("utf-8"), File, reload, "\"iso-8859-1\"";
     /// Serve files whose names begin with a dot
     dotfiles: OnOff = Some("off"), Switch, reload, "true";

@@ -77,7 +77,7 @@ impl Follower {
             let all = kernel.read();
             let ended_ns = clock::now_ns();
             self.rests_until_ns = ended_ns + (ended_ns - began_ns) * REST;
-            // What fails is due again.
+            // A reading that failed is due again.
             *left_out = own.set(&prefixes(&all?))?;
             self.is_due = false;
         }

@@ -127,7 +127,7 @@ impl Loaded {
         self.ebpf.map_mut(name)
     }
 
-    /// What stands for a client's key among the marks of the first place, as `keyed` and `mark_of` of the
+    /// The bit of a client's key among the marks of the first place, as `keyed` and `mark_of` of the
     /// program make it.
     pub(super) fn mark(&self, key: u64) -> u64 {
         let first = (key ^ self.secret[0]).wrapping_mul(0x9e37_79b9_7f4a_7c15);

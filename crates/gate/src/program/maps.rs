@@ -20,7 +20,7 @@ pub(super) fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateErr
     map.map_err(|error| GateError::of_kernel("a map", &error))
 }
 
-/// What the system said; the loader's words add nothing to it.
+/// The system's error alone; the loader's words add nothing to it.
 pub(super) fn plain_error(error: aya::maps::MapError) -> io::Error {
     let errno = system_error(&error).and_then(io::Error::raw_os_error);
     errno.map_or_else(|| io::Error::other(error), io::Error::from_raw_os_error)

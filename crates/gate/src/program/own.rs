@@ -17,7 +17,7 @@ use super::prefix::Prefix;
 use crate::fault::GateError;
 use crate::layout::ADDRESSES_MAX;
 
-/// What stands for an address that is there.
+/// The value of an address that is in a map.
 const THERE: u64 = 1;
 
 /// Maps of the addresses to which a SYN is judged.
@@ -48,7 +48,7 @@ impl Own {
     /// many find no room.
     ///
     /// # Errors
-    /// What the kernel says; what was done until then is done.
+    /// The kernel's error; what was done until then is done.
     pub fn set(&mut self, prefixes: &[Prefix]) -> io::Result<usize> {
         let (wanted, left_out) = with_room(prefixes);
         let gone: Vec<Prefix> = self.there.difference(&wanted).copied().collect();
@@ -114,11 +114,11 @@ impl FollowedAddresses {
     }
 }
 
-/// What is said where a transparent proxy, or a host that answers for everybody, has a local route to all.
+/// The note where a transparent proxy, or a host that answers for everybody, has a local route to all.
 const TO_EVERYTHING: &str = "a local route leads all addresses to this host; those of its interfaces are \
     protected, and others if they are named (--address)";
 
-/// What is said of addresses that find no room.
+/// The line about addresses that find no room.
 pub(crate) fn left_out_words(count: usize) -> String {
     match count {
         0 => "all addresses of this host are protected again".to_owned(),
@@ -129,8 +129,8 @@ pub(crate) fn left_out_words(count: usize) -> String {
     }
 }
 
-/// What the kernel says are this host's, as prefixes. A local route to everything names no address:
-/// transparent proxies have one for packets they have marked.
+/// The addresses that the kernel says are this host's, as prefixes. A local route to everything names no
+/// address: transparent proxies have one for packets they have marked.
 pub(crate) fn prefixes(own: &[OwnPrefix]) -> Vec<Prefix> {
     let named = own.iter().filter(|(_, bits)| *bits > 0);
     named.map(|(address, bits)| Prefix::around(*address, *bits)).collect()

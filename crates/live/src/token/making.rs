@@ -10,7 +10,7 @@ use super::claims::DETAIL_TYPE;
 use super::granted::{Issuer, TokenFault};
 use super::key::Key;
 
-/// What is to stand in a token.
+/// The claims of a token that is made.
 #[derive(Debug, Clone, Default)]
 pub struct Making {
     /// Topics that may be published to: names, dotted patterns, or `*`.

@@ -75,7 +75,7 @@ impl PointDocument {
         self.rounds.iter().any(|round| round.unsent * 100 > round.offered)
     }
 
-    /// What did not end well, but for what the generator did not send.
+    /// Requests that did not end well, but for those that the generator did not send.
     pub(crate) fn failed(&self) -> Option<Spread> {
         self.rate(|round| round.counts.errors() - round.counts.unsent)
     }

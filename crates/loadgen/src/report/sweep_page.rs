@@ -63,7 +63,7 @@ fn headline(document: &SweepDocument) -> String {
     )
 }
 
-/// What is no verdict on the server: offered loads that the generator could not send.
+/// Points that are no verdict on the server: offered loads that the generator could not send.
 fn unsent(document: &SweepDocument) -> String {
     let Some(first) = document.points.iter().find(|point| point.is_saturated()) else {
         return String::new();

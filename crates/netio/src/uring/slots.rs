@@ -47,7 +47,7 @@ pub(crate) const WITH_KERNEL: u16 = RECEIVING | SENDING | SHUTTING | CONNECTING 
 /// No send in flight.
 pub(crate) const NO_SEND: u32 = u32::MAX;
 
-/// What is known of a connection, by its slot.
+/// The state of a connection, by its slot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotState {
     flags: u16,

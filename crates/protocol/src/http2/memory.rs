@@ -9,7 +9,7 @@ use super::hpack::FieldReader;
 use crate::http1::RequestMemory;
 use crate::limits::INTERNED_BYTES_CROWDED;
 
-/// What the HTTP/2 sessions of one worker share: each worker has one.
+/// Memory that the HTTP/2 sessions of one worker share.
 #[derive(Debug)]
 pub struct WorkerMemory {
     pub(super) reader: FieldReader,

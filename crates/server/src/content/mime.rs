@@ -35,7 +35,7 @@ const fn text(value: &'static str) -> MediaType {
     MediaType { value: Cow::Borrowed(value), encodable: true }
 }
 
-/// What nothing is known about.
+/// The type of names that the list does not know.
 const BINARY: &str = "application/octet-stream";
 const PLAIN: &str = "text/plain";
 
@@ -101,13 +101,14 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The types of one site's names.
 #[derive(Debug)]
 pub(crate) struct MediaTypes {
-    /// What the site says: types by extension or whole name, in small letters.
+    /// The site's own types by extension or whole name, in small letters.
     own: HashMap<Box<[u8]>, String>,
     charset: Option<String>,
 }
 
 impl MediaTypes {
-    /// What a site says: types by extension (`apk`) or name of a file, and the charset of its texts.
+    /// The types of a site that says some by extension (`apk`) or name of a file, and the charset of its
+    /// texts.
     pub(crate) fn new(own: &BTreeMap<String, String>, charset: Option<&str>) -> Self {
         let key = |name: &String| name.trim_start_matches('.').to_ascii_lowercase().into_bytes().into();
         let own = own.iter().map(|(name, media)| (key(name), media.clone())).collect();

@@ -43,7 +43,7 @@ pub(crate) struct Tokens {
     refused: [AtomicU64; TokenFault::ALL.len() + 1],
     /// When the log was last told of each fault, in seconds since 1970.
     told_s: Mutex<[u64; TokenFault::ALL.len()]>,
-    /// What lines of the log call these live data.
+    /// The name of these live data in lines of the log.
     title: String,
     notice: Notice,
 }

@@ -175,7 +175,7 @@ fn the_dashboard_and_the_exposition_know_the_same_names() {
     let live = Some(LiveFigures::default());
     let text = text(&Snapshot { fabric: Some(fabric()), live, ..sources(true, 1).snapshot() });
     let families = check(&text).unwrap();
-    // What the program adds to the server's own.
+    // Metrics that the program adds to the server's own.
     let certificates =
         ["staunch_acme_attempts_total", "staunch_acme_failures", "staunch_certificate_expiry_seconds"];
     let known: BTreeSet<&str> = families.iter().map(String::as_str).chain(certificates).collect();

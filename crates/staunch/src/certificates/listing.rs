@@ -1,4 +1,4 @@
-//! What the settings name, told for people: certificates of files and of the local authority.
+//! The list that people read: certificates of files and of the local authority.
 //!
 //! It must never make or keep a file: it reads.
 

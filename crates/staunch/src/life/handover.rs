@@ -221,7 +221,7 @@ pub(super) fn describe(
     told.to_string()
 }
 
-/// What [`describe`] has written, with the numbers that descriptors have in another process; `None` if one
+/// The text of [`describe`] with the numbers that descriptors have in another process; `None` if one
 /// has none there, or it is no such text.
 pub(super) fn renumber(told: &str, number_of: impl Fn(i32) -> Option<i32>) -> Option<String> {
     let mut told: Value = serde_json::from_str(told).ok()?;

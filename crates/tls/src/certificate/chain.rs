@@ -1,6 +1,6 @@
 //! The order of a chain: which certificate is the server's, and which others vouch for it.
 //!
-//! What stands in a file is what people and tools have put there: twice the same, the root first, something
+//! A file holds what people and tools have put there: twice the same, the root first, something
 //! of another name (RFC 8446, section 4.4.2, has clients cope with it). It must never leave out a certificate
 //! by which a client may come to a root that it trusts, nor compare names as bytes (RFC 5280, section 7.1).
 
@@ -25,7 +25,8 @@ pub(super) struct Ordered {
 }
 
 /// Puts a chain in order: the certificate that `is_own` chooses, then whatever vouches for one before it.
-/// What stands there twice, or vouches for none, is left out. `None` if none is the server's own.
+/// A certificate that stands there twice, or vouches for none, is left out. `None` if none is the
+/// server's own.
 pub(super) fn ordered(all: Vec<ChainLink>, is_own: impl Fn(&ChainLink) -> bool) -> Option<Ordered> {
     let mut notes = Vec::new();
     let mut rest: Vec<ChainLink> = Vec::new();

@@ -29,7 +29,7 @@ const ROOMS: &[&str] = &[
 ];
 /// Folders and files below [`ROOMS`] that follow too.
 const LATER: &[&str] = &["tests/gate"];
-/// What a comment on lines of its own begins with, the longest first.
+/// Marks that a comment on lines of its own begins with, the longest first.
 const MARKS: &[&str] = &["///", "//!", "//"];
 
 /// Comments whose first words are no subject.

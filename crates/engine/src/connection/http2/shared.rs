@@ -8,7 +8,7 @@ use staunch_protocol::http2::WorkerMemory;
 
 use crate::exchange::http2_pen::Http2Pen;
 
-/// What the HTTP/2 connections of a worker share: each worker has one.
+/// Memory that the HTTP/2 connections of one worker share.
 #[derive(Debug)]
 pub(crate) struct Http2Shared {
     pub(crate) memory: WorkerMemory,

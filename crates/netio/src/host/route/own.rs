@@ -155,7 +155,7 @@ fn matters(word: &Message<'_>) -> bool {
     }
 }
 
-/// What a route says, if it is one of those asked for.
+/// The prefix of a route, if it is one of those asked for.
 fn prefix(route: &Answer<'_>, family: u8) -> Option<OwnPrefix> {
     if route.u8_at(0) != family || route.u8_at(TYPE_AT) != libc::RTN_LOCAL {
         return None;
