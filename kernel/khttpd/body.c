@@ -12,10 +12,16 @@ enum khttpd_body_position {
 	LENGTH,
 	SIZE_FIRST,
 	SIZE,
-	SIZE_SPACE,
-	EXTENSION,
+	SIZE_SPACE,         /* an extension must follow */
+	EXTENSION_FIRST,    /* behind a semicolon: a name must follow */
+	EXTENSION_NAME,
+	EXTENSION_SPACE,    /* behind a name: a sign must follow */
+	EXTENSION_EQUALS,   /* a value must follow */
+	EXTENSION_VALUE,
 	EXTENSION_QUOTED,
 	EXTENSION_ESCAPED,
+	EXTENSION_END,      /* behind a quoted value */
+	EXTENSION_NEXT,     /* white space behind a value: another extension must follow */
 	SIZE_LINE_FEED,
 	DATA,
 	DATA_RETURN,
@@ -78,26 +84,75 @@ static u8 khttpd_body_size(struct khttpd_body *body, u8 byte)
 		return SIZE_LINE_FEED;
 	if (byte == ' ' || byte == '\t')
 		return khttpd_body_count(body, KHTTPD_CHUNK_LINE_BYTES_MAX, SIZE_SPACE);
-	return byte == ';' ? khttpd_body_count(body, KHTTPD_CHUNK_LINE_BYTES_MAX, EXTENSION)
+	return byte == ';' ? khttpd_body_count(body, KHTTPD_CHUNK_LINE_BYTES_MAX, EXTENSION_FIRST)
 			   : BROKEN;
 }
 
-/* Extensions are recognised only as far as to find their end (section 7.1.1). */
+/* A byte of a quoted value, behind its first quotation mark. */
+static u8 khttpd_body_quoted(u8 position, u8 byte)
+{
+	if (!khttpd_body_is_text(byte))
+		return BROKEN;
+	if (position == EXTENSION_ESCAPED)
+		return EXTENSION_QUOTED;
+	if (byte == '\\')
+		return EXTENSION_ESCAPED;
+	return byte == '"' ? EXTENSION_END : EXTENSION_QUOTED;
+}
+
+/* White space within extensions: where the next byte stands. */
+static u8 khttpd_body_extension_space(u8 position)
+{
+	switch (position) {
+	case EXTENSION_NAME:
+		return EXTENSION_SPACE;
+	case EXTENSION_VALUE:
+	case EXTENSION_END:
+		return EXTENSION_NEXT;
+	default:
+		return position;
+	}
+}
+
+/* A byte of a name or a value that is a token, or one that ends it. */
+static u8 khttpd_body_extension_token(u8 position, u8 byte)
+{
+	bool in_name = position == EXTENSION_FIRST || position == EXTENSION_NAME;
+	bool in_value = position == EXTENSION_EQUALS || position == EXTENSION_VALUE;
+
+	if (khttpd_text_is(byte, KHTTPD_TOKEN))
+		return in_name ? EXTENSION_NAME : in_value ? EXTENSION_VALUE : BROKEN;
+	if (byte == '"')
+		return position == EXTENSION_EQUALS ? EXTENSION_QUOTED : BROKEN;
+	if (byte == '=')
+		return position == EXTENSION_NAME || position == EXTENSION_SPACE ? EXTENSION_EQUALS
+										 : BROKEN;
+	if (position == EXTENSION_FIRST || position == EXTENSION_EQUALS || byte != ';')
+		return BROKEN;
+	return EXTENSION_FIRST;
+}
+
+/*
+ * A byte of a chunk's extensions: BWS ";" BWS name [ BWS "=" BWS value ], the value a token or
+ * quoted (section 7.1.1). What they say concerns nobody here.
+ */
 static u8 khttpd_body_extension(struct khttpd_body *body, u8 byte)
 {
-	u8 next = body->position;
+	u8 position = body->position, next;
 
-	if (next == EXTENSION && byte == '\r')
-		return SIZE_LINE_FEED;
-	if (next == EXTENSION_ESCAPED)
-		next = EXTENSION_QUOTED;
-	else if (next == EXTENSION_QUOTED && byte == '\\')
-		next = EXTENSION_ESCAPED;
-	else if (byte == '"')
-		next = next == EXTENSION ? EXTENSION_QUOTED : EXTENSION;
-	return khttpd_body_is_text(byte)
-		       ? khttpd_body_count(body, KHTTPD_CHUNK_LINE_BYTES_MAX, next)
-		       : BROKEN;
+	if (position == EXTENSION_QUOTED || position == EXTENSION_ESCAPED)
+		next = khttpd_body_quoted(position, byte);
+	else if (byte == '\r')
+		return position == EXTENSION_NAME || position == EXTENSION_VALUE ||
+				       position == EXTENSION_END
+			       ? SIZE_LINE_FEED
+			       : BROKEN;
+	else if (byte == ' ' || byte == '\t')
+		next = khttpd_body_extension_space(position);
+	else
+		next = khttpd_body_extension_token(position, byte);
+	return next == BROKEN ? BROKEN
+			      : khttpd_body_count(body, KHTTPD_CHUNK_LINE_BYTES_MAX, next);
 }
 
 /*
@@ -131,9 +186,15 @@ static u8 khttpd_body_step(struct khttpd_body *body, u8 byte)
 	case SIZE:
 	case SIZE_SPACE:
 		return khttpd_body_size(body, byte);
-	case EXTENSION:
+	case EXTENSION_FIRST:
+	case EXTENSION_NAME:
+	case EXTENSION_SPACE:
+	case EXTENSION_EQUALS:
+	case EXTENSION_VALUE:
 	case EXTENSION_QUOTED:
 	case EXTENSION_ESCAPED:
+	case EXTENSION_END:
+	case EXTENSION_NEXT:
 		return khttpd_body_extension(body, byte);
 	case SIZE_LINE_FEED:
 		body->line = 0;

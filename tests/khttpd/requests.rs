@@ -134,6 +134,12 @@ const HEADS: &[&str] = &[
     "PUT /f HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n",
     "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
      3;x=\"y\\\"\"\r\nabc\r\n0\r\nA: b\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;=\"y\"\r\nabc\r\n0\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;\r\nabc\r\n0\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\r\nabc\r\n0\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\"b\"c\r\nabc\r\n0\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b ; c = \"d\" \r\nabc\r\n0\r\n\r\n",
+    "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 ; a = b;c\r\nabc\r\n0\r\n\r\n",
     "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc",
     "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
     "POST /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n",
