@@ -56,7 +56,7 @@ fn sixty_four_descriptors_are_enough_to_go_on() {
 #[test]
 fn little_memory_to_map_is_enough() {
     let tree = Tree::with(&[]).expect("a tree");
-    for limit in ["-v 1000000", "-v 1500000", "-d 100000", "-d 200000"] {
+    for limit in ["-v 300000", "-v 1000000", "-v 1500000", "-d 100000", "-d 200000"] {
         for io in ["auto", "uring", "epoll"] {
             let mut server = limited(&tree, io, limit);
             for _ in 0..3 {

@@ -45,6 +45,23 @@ pub fn keep_little() {
     }
 }
 
+/// Heaps of all threads where the addresses of the process are limited.
+#[cfg(target_env = "gnu")]
+const HEAPS_WITHIN_A_LIMIT: libc::c_int = 2;
+
+/// Where the addresses of the process are limited (`ulimit -v`), its threads share few heaps: glibc else maps
+/// 64 MiB of addresses for nearly every thread, which use up a gigabyte before the first request. To be called
+/// before threads are started.
+pub fn share_heaps_within_a_limit() {
+    // SAFETY: mallopt(3) only sets a number; no other thread allocates meanwhile.
+    #[cfg(target_env = "gnu")]
+    if getrlimit(Resource::As).current.is_some() {
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, HEAPS_WITHIN_A_LIMIT);
+        }
+    }
+}
+
 /// Gives memory that was freed back to the system. For a quiet moment: it looks through all that is free,
 /// some milliseconds for a gigabyte, and other threads that allocate may have to wait for it.
 pub fn give_back() {

@@ -11,6 +11,7 @@ use staunch_config::Config;
 use staunch_config::syntax::choice;
 use staunch_confine::Identity;
 use staunch_engine::{Engine, Settings, StartError};
+use staunch_netio::memory;
 use staunch_server::log::Logged;
 use staunch_server::metrics::ContentFigures;
 use staunch_server::{
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Serves until it is told to end.
 fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
+    memory::share_heaps_within_a_limit();
     let started = Instant::now(); // tidy: allow(clock): the status page tells for how long it has been up.
     let config = arguments.loader.load()?;
     let user = confinement::identity(&config)?;
