@@ -58,7 +58,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
-	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels -- strain dostp::
+	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch

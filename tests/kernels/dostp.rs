@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::{SERIES_WITH_HEADERS, is_possible, series_in_depth};
+use crate::{is_possible, series_in_depth, series_with_headers};
 use staunch_tests::process::{binary, is_installed};
 
 /// The program that opens the module's sockets. It is made once, because tests run side by side.
@@ -144,7 +144,7 @@ fn dostp_takes_golden_frames_and_talks_with_user_space() {
         return;
     }
     let programs = [PathBuf::from("/bin/ip"), guest_program(), golden_frames(), binary()];
-    for (series, processors) in series_in_depth().into_iter().zip(["1", "2"].into_iter().cycle()) {
+    for (series, processors) in series_in_depth("6.12").into_iter().zip(["1", "2"].into_iter().cycle()) {
         let out = said(series, &["--processors", processors], &programs, "dostp.sh");
         for line in SAID {
             assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}");
@@ -178,7 +178,7 @@ fn dostp_with_keys_takes_what_user_space_seals_and_nothing_else() {
         return;
     }
     let programs = [PathBuf::from("/bin/ip"), guest_program(), golden_frames(), binary()];
-    for (series, processors) in series_in_depth().into_iter().zip(["2", "1"].into_iter().cycle()) {
+    for (series, processors) in series_in_depth("6.1").into_iter().zip(["2", "1"].into_iter().cycle()) {
         let out = said(series, &["--processors", processors], &programs, "dostp_keys.sh");
         for (line, mode) in SAID_OF_KEYS.iter().flat_map(|line| ["mac", "aead"].map(|mode| (line, mode))) {
             let line = line.replace("MODE", mode);
@@ -206,7 +206,7 @@ fn dostp_carries_transactions() {
         return;
     }
     let programs = [PathBuf::from("/bin/ip"), binary().with_file_name("dostp-transact")];
-    for (series, processors) in series_in_depth().into_iter().zip(["1", "2"].into_iter().cycle()) {
+    for (series, processors) in series_in_depth("6.12").into_iter().zip(["1", "2"].into_iter().cycle()) {
         let out = said(series, &["--processors", processors], &programs, "dostp_transact.sh");
         for line in SAID_OF_TRANSACTIONS {
             assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}");
@@ -224,7 +224,7 @@ fn a_round_trip_by_dostp_costs_less_than_by_udp() {
         return;
     }
     let programs = [PathBuf::from("/bin/ip"), guest_program()];
-    for series in SERIES_WITH_HEADERS {
+    for series in series_with_headers("6.12") {
         let out = said(series, &["--counted"], &programs, "dostp_count.sh");
         let count = |name: &str| -> u64 {
             let line = out.lines().find_map(|line| line.strip_prefix(&format!("count: {name} 64 bytes: ")));

@@ -23,8 +23,15 @@ use staunch_tests::process::{binary, is_installed};
 /// The kernels that modules are built for by this Debian's compiler.
 const SERIES_WITH_HEADERS: [&str; 2] = ["6.1", "6.12"];
 
+/// Whether each test runs under every kernel it can, as `make soak` wants and says by STAUNCH_UNLOADS. In
+/// `make test` each runs under one, which the test names: emulated machines are slow, and every kernel has
+/// some of the tests.
+fn is_in_depth() -> bool {
+    std::env::var_os("STAUNCH_UNLOADS").is_some()
+}
+
 /// Every kernel that modules can be built for here: those, and the newest one where this user is root.
-fn series_with_modules() -> Vec<&'static str> {
+fn every_series() -> Vec<&'static str> {
     let mut series = SERIES_WITH_HEADERS.to_vec();
     if rustix::process::geteuid().is_root() {
         series.push("newest");
@@ -34,13 +41,20 @@ fn series_with_modules() -> Vec<&'static str> {
     series
 }
 
-/// The kernels that a long test of a module runs under: all there are for `make soak`, which says so by
-/// STAUNCH_UNLOADS, with the one that looks for faults by KASAN and lockdep.
-fn series_in_depth() -> Vec<&'static str> {
-    if std::env::var_os("STAUNCH_UNLOADS").is_none() {
-        return SERIES_WITH_HEADERS.to_vec();
-    }
-    [series_with_modules(), vec!["debug-6.1"]].concat()
+/// The kernels that a test of a module runs under: `usual` alone if that is there, or in depth all.
+fn series_with_modules(usual: &'static str) -> Vec<&'static str> {
+    let every = every_series();
+    if is_in_depth() || !every.contains(&usual) { every } else { vec![usual] }
+}
+
+/// As [`series_with_modules`], in depth also under the kernel that looks for faults by KASAN and lockdep.
+fn series_in_depth(usual: &'static str) -> Vec<&'static str> {
+    if is_in_depth() { [every_series(), vec!["debug-6.1"]].concat() } else { vec![usual] }
+}
+
+/// As [`series_with_modules`] for what does not run under the newest kernel.
+fn series_with_headers(usual: &'static str) -> Vec<&'static str> {
+    if is_in_depth() { SERIES_WITH_HEADERS.to_vec() } else { vec![usual] }
 }
 
 /// Whether there is an emulator, and where kernels come from. Tells what is missing.

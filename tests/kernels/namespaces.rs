@@ -31,7 +31,7 @@ fn khttpd_listens_in_each_namespace_and_ends_with_it() {
     if !is_possible() || !is_installed("ip") {
         return;
     }
-    for series in series_with_modules() {
+    for series in series_with_modules("6.12") {
         let programs = [process(), PathBuf::from("/bin/ip")];
         let guest = Guest { series, modules: &["khttpd", "pair"], programs: &programs, words: &[] };
         let said = guest.say(include_str!("namespaces.sh"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::handover::process;
 use crate::modules::{Guest, KHTTPD_MODES};
-use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
+use crate::{is_possible, series_with_headers, series_with_modules};
 use staunch_tests::process::{binary, is_installed};
 
 /// Lines that `points.sh` must print in each mode. Three connections ask for three files each, one for a name
@@ -33,7 +33,7 @@ fn trace_points_tell_what_khttpd_does() {
     if !is_possible() {
         return;
     }
-    for series in series_with_modules() {
+    for series in series_with_modules("6.1") {
         let guest = Guest { series, modules: &["khttpd"], programs: &[process()], words: &[] };
         let said = guest.say(include_str!("points.sh"));
         for mode in KHTTPD_MODES {
@@ -71,7 +71,7 @@ fn requests_are_traced_under_each_kernel() {
     if !is_possible() || !is_installed("setpriv") {
         return;
     }
-    for series in SERIES_WITH_HEADERS {
+    for series in series_with_headers("6.12") {
         let programs = [binary(), PathBuf::from("/usr/bin/setpriv")];
         let guest = Guest { series, modules: &["khttpd"], programs: &programs, words: &[] };
         let said = guest.say(include_str!("trace.sh"));
