@@ -21,7 +21,7 @@ use crate::rules::auth::{Auth, Remembered, Tag, credentials};
 use crate::rules::sharing::Sharing;
 use crate::shared::SiteShared;
 
-/// One worker's gate of a site.
+/// What a worker remembers of the credentials for a site.
 #[derive(Debug, Default)]
 pub(crate) struct Permission {
     good: Remembered,
@@ -31,11 +31,11 @@ pub(crate) struct Permission {
 
 /// How a request has passed.
 pub(crate) enum Passage<'a> {
-    /// It may go on.
+    /// The request may go on.
     Open(Errand<'a>),
-    /// It is answered, now or later.
+    /// The request is answered, now or later.
     Answered(Answered),
-    /// It may not go on.
+    /// The request may not go on.
     Refused(Problem, Errand<'a>),
 }
 

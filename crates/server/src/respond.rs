@@ -82,7 +82,7 @@ pub(crate) fn answer_page(
     if let Some(encoding) = Encoding::ALL.into_iter().find(|encoding| encoding.place() == place) {
         fields::field(&mut out, "Content-Encoding", encoding.name().as_bytes());
     }
-    // Who asks for JSON is told the problem in another form.
+    // A client that asks for JSON is told the problem in another form.
     out.extend_from_slice(b"Vary: Accept");
     if let Some(vary) = content.vary {
         out.extend_from_slice(&[b", ", vary.as_bytes()].concat());

@@ -1,4 +1,4 @@
-//! One worker's part of a site: a request's way from its path to its answer.
+//! A worker's part of a site: a request's way from its path to its answer.
 //!
 //! A request for what is held takes the first step only: decode, find, choose, answer. What is not held is
 //! asked of the loader and answered when its mail comes; what rules apply to has to be permitted first. It
@@ -25,7 +25,7 @@ use crate::permission::{Asked, Permission};
 use crate::respond::Further;
 use crate::shared::{Letter, Purpose, SiteShared};
 
-/// One worker's part of a site.
+/// A worker's part of a site.
 pub(crate) struct Site {
     pub(crate) shared: Arc<SiteShared>,
     /// Memory for decoded paths, used again and again.

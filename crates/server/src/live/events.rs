@@ -33,7 +33,7 @@ pub(crate) struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamHead {
     pub(crate) coding: Coding,
-    /// It is told that private updates may be left out.
+    /// The reader is told that private updates may be left out.
     pub(crate) hides_private: bool,
 }
 

@@ -16,14 +16,14 @@ use crate::content::negotiate::Encoding;
 
 const TEXT: &[u8] = include_bytes!("live.js");
 
-/// See the module's text.
+/// The client for pages, in each coding.
 pub(crate) struct Script {
     plain: Coded,
     gzip: Coded,
     zstd: Coded,
 }
 
-/// One coding: its fields and its body.
+/// The client for pages in one coding: its fields and its body.
 struct Coded {
     fields: Vec<u8>,
     tag: String,

@@ -9,7 +9,7 @@ use staunch_live::{Form, Pattern, Place, Request, TopicName};
 /// Forms of updates that make one delivery.
 pub(crate) type WantedForms = Vec<(Place, Form)>;
 
-/// See the module's text.
+/// What a worker tells the writer of its readers.
 #[derive(Debug)]
 pub(crate) struct ToldOfReaders {
     /// Forms that the worker's readers have from now on, or have no more.

@@ -1,4 +1,4 @@
-//! One worker's part of one site's live data: its view, its readers, and its answers.
+//! A worker's part of the live data of a site: its view, its readers, and its answers.
 //!
 //! It owns the view and whose turn it is. It must never wait, nor compress or format anything for a reader
 //! but its first line.
@@ -44,7 +44,7 @@ use super::turns::LineClient;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
 
-/// See the module's text.
+/// A worker's part of the live data of a site.
 pub(crate) struct LiveWorker {
     shared: Arc<LiveShared>,
     index: u16,
@@ -79,7 +79,7 @@ pub(super) enum Asker {
     Known(Rights),
     /// Its token held once, and does not any more.
     Over,
-    /// It is told by mail.
+    /// The rights are not known yet; the answer comes by mail.
     Unknown,
     /// Too many tokens wait to be checked.
     TooMany,

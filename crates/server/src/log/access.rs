@@ -19,7 +19,7 @@ use super::signal::Signal;
 use super::sink::Sink;
 use super::writer::{Counts, Order, Writer};
 
-/// See the module's text.
+/// The access log of a process.
 pub struct AccessLog {
     /// What a line needs, as bits; 0: there is no log.
     wanted: AtomicU32,

@@ -57,7 +57,7 @@ pub(super) fn request_line<'a>(request: &Request<'a>) -> &'a [u8] {
     &request.head[..end]
 }
 
-/// One pass over the lines' beginnings, until all that is wanted was found.
+/// Passes over the beginnings of the lines until all that is wanted was found.
 #[inline]
 pub(super) fn find<'a>(head: &'a [u8], wanted: u32) -> Found<'a> {
     let mut found = Found::default();

@@ -18,7 +18,7 @@ use super::feeder::Feeder;
 use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
 use super::record::{Record, ShownCertificate};
 
-/// See the module's text.
+/// A handler whose requests are logged.
 pub struct Logged<H> {
     inner: H,
     log: Arc<AccessLog>,

@@ -35,11 +35,11 @@ pub enum Format {
     Combined,
     /// Pieces one behind the other.
     Text(Vec<Piece>),
-    /// One JSON object a line with these fields in this order.
+    /// A JSON object a line, with these fields in this order.
     Json(Vec<Field>),
 }
 
-/// One piece of a line of text.
+/// A piece of a line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// This.
@@ -50,7 +50,7 @@ pub enum Piece {
     Request,
     /// When the answer was made: `20/Nov/2026:10:00:00 +0000`.
     TimeLocal,
-    /// The same as `2026-11-20T10:00:00+00:00`.
+    /// When the answer was made, as in `2026-11-20T10:00:00+00:00`.
     TimeIso,
     /// How long the request waited for content: seconds, with milliseconds.
     RequestTime,

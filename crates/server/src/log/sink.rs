@@ -16,7 +16,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::settings::{LogError, Target};
 use super::syslog::Syslog;
 
-/// See the module's text.
+/// The destination of lines, and its state.
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
@@ -109,7 +109,7 @@ impl Sink {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Whoever shares standard output may have made it one that does not wait.
+                // Another program that shares standard output may have made it one that does not wait.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => await_room(file, lines)?,
                 Err(error) => return Err(Lost { error, lines: count(lines) }),
             }

@@ -79,7 +79,7 @@ pub struct ReloadFigures {
     pub text: String,
 }
 
-/// One worker.
+/// Figures of a worker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// Connections accepted.
@@ -179,7 +179,7 @@ pub struct HistogramFigures {
     pub sum_ns: u64,
 }
 
-/// One site.
+/// Figures of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteFigures {
     /// Its name in the configuration.

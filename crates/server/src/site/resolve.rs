@@ -51,7 +51,7 @@ impl Site {
         errand: Errand<'_>,
     ) -> Answered {
         match outcome {
-            // It has passed before it was asked for.
+            // The path was permitted before the load was asked for.
             Outcome::Entry(entry) if is_of(&entry, path) => self.show(&entry, Asked::by_peer(path), errand),
             Outcome::Entry(entry) => {
                 let asked = Asked { lines: varying(purpose), ..Asked::within(&entry.key) };

@@ -23,7 +23,7 @@ const NOWHERE: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Place>() == size_of::<Reader>());
 
-/// See the module's text.
+/// The seats of exchanges of HTTP/1.1, by slot.
 #[derive(Debug, Default)]
 pub(super) struct SlotSeats {
     places: Vec<Place>,

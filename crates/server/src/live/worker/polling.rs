@@ -23,9 +23,9 @@ const LONG_POLLS: usize = 2;
 
 /// What becomes of a poll that may wait.
 pub(super) enum Wait {
-    /// It waits.
+    /// The poll waits.
     Later,
-    /// Its query is wrong.
+    /// The query of the poll is wrong.
     Faulty(&'static str),
     /// There are as many readers as may be, and it would be one.
     Full,
