@@ -29,7 +29,7 @@ pub struct Batch {
     pub missing: Vec<(Place, Form)>,
 }
 
-/// One update that a topic owes.
+/// An update that a topic owes.
 struct Owed<'a> {
     number: u64,
     topic: TopicId,

@@ -14,7 +14,7 @@ use crate::version::Epoch;
 /// The forms of an update that were made when it was published.
 pub type Made = Arc<[(Form, Bytes)]>;
 
-/// One letter of a batch: each worker gets the same.
+/// A letter of a batch: each worker gets the same.
 #[derive(Debug, Clone)]
 pub struct Letter {
     /// The life of the numbering.
@@ -32,7 +32,7 @@ impl Letter {
     }
 }
 
-/// One thing that happened.
+/// Something that happened.
 #[derive(Debug, Clone)]
 pub enum News {
     /// There is a new topic.
@@ -69,7 +69,7 @@ pub struct Place {
 pub enum Request {
     /// This worker has a reader with the form from now on.
     Hold(Form),
-    /// It has none any more.
+    /// This worker has no reader with the form any more.
     Release(Form),
     /// Make these forms of updates.
     Make(Vec<(Place, Form)>),

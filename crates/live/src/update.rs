@@ -42,7 +42,7 @@ impl Value {
     }
 }
 
-/// One update. Several topics may share it; each reader gets it once.
+/// A numbered update. Several topics may share it; each reader gets it once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Update {
     /// Its place in the numbering of all updates; from 1.

@@ -115,7 +115,7 @@ impl Model {
             _ => None,
         });
         let marked: u64 = marked.sum();
-        // Who was cut may be told of some twice.
+        // A client that was cut off may be told of some updates twice.
         let is_exact = client.transport != Transport::Socket && client.cuts == 0 && !left_early;
         if marked < lost.len() as u64 || (is_exact && marked > lost.len() as u64 + shared) {
             return Err(format!("lost {lost:?}, told of {marked}"));

@@ -21,6 +21,7 @@ const ROOMS: &[&str] = &[
     "crates/engine/",
     "crates/figures/",
     "crates/lab/",
+    "crates/live/",
     "crates/netio/",
     "crates/protocol/",
     "crates/queueing/",
