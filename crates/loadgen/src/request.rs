@@ -1,4 +1,4 @@
-//! One request, as it is asked for and as it is sent.
+//! A request, as it is asked for and as it is sent.
 //!
 //! It owns the bytes of a request (RFC 9112, section 3). It must never send them. A field that is asked for
 //! stands in the place of one that would be made: Host, Connection, Content-Length, Transfer-Encoding.

@@ -1,4 +1,4 @@
-//! One thread of the generator: the loop between its lanes and the network.
+//! A thread of the generator: the loop between its lanes and the network.
 //!
 //! It must never block but in the one wait of a turn, and shares nothing but a flag, a number and the channel
 //! of its reports.

@@ -88,7 +88,7 @@ pub struct ReaderPlan {
     pub stalled: u32,
     /// So many a second are cut off, and come back.
     pub cut_per_s: Option<f64>,
-    /// Who comes back tells the last id it has had.
+    /// Readers that come back tell the last id they have had.
     pub resume: bool,
     /// After how long a reader comes back that was cut off; `None`: as the stream says, else after a second.
     pub return_after: Option<Duration>,

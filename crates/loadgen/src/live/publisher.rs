@@ -97,7 +97,7 @@ struct Flight {
     sent_ns: u64,
 }
 
-/// One connection.
+/// A connection of the publisher.
 #[derive(Debug, Default)]
 struct Line {
     slot: Option<Slot>,

@@ -123,7 +123,7 @@ impl Followed {
             let path: PathBuf = entry.ok()?.path().join("status");
             read_switches(&fs::read_to_string(path).ok()?)
         };
-        // One that ends just now is passed over.
+        // A thread that ends just now is passed over.
         Some(threads.take(THREADS_MAX as usize).filter_map(of_thread).sum())
     }
 }

@@ -172,7 +172,7 @@ fn without_a_pause_between_bytes_others_still_have_their_turn() {
 #[test]
 fn an_answer_to_a_request_that_was_not_sent_yet_is_wrong() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
-    // It takes nothing, so the second request still waits for the first to be taken.
+    // The server takes nothing, so the second request still waits for the first to be taken.
     let server = vec![Step::Stall, Step::Send(answer.clone()), Step::Wait(10), Step::Send(answer)];
     let world = world::plain(closed(1), milliseconds(9_000), None, vec![server]);
     let counts = finish(Run::new(&world), &world);

@@ -22,6 +22,7 @@ const ROOMS: &[&str] = &[
     "crates/figures/",
     "crates/lab/",
     "crates/live/",
+    "crates/loadgen/",
     "crates/netio/",
     "crates/protocol/",
     "crates/queueing/",
