@@ -49,7 +49,7 @@ pub struct Daemon {
     sensors: Sensors,
     addresses: Addresses,
     doubt: Doubt,
-    /// One for each port, in the order of lines.
+    /// A line for each port, in the order of lines.
     ports: Vec<PortLine>,
     teller: Teller,
     /// What each line has counted.
@@ -143,7 +143,7 @@ impl Daemon {
             let every_ns = self.ports.iter().map(PortLine::every_ns).min().unwrap_or(u64::MAX);
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
-                // It was not let run, or the host slept: what was missed is not made up for.
+                // The daemon was not let run, or the host slept: what was missed is not made up for.
                 self.teller.late();
                 due_ns = now_ns + every_ns;
             }

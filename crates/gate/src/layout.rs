@@ -81,7 +81,7 @@ pub struct Counters {
     pub other: u64,
     /// Segments to a protected port that are not judged, in frames of at most 128 bytes. All SYN are small.
     pub small: u64,
-    /// The same in larger frames.
+    /// Segments to a protected port that are not judged, in larger frames.
     pub large: u64,
     /// Fragments; they pass.
     pub fragments: u64,

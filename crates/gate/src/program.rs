@@ -146,7 +146,7 @@ impl Program {
         self.loaded.give_all(orders, now_ns)
     }
 
-    /// The same to one line: that of the port at this place of [`Attach::ports`].
+    /// Gives orders to a single line: that of the port at this place of [`Attach::ports`].
     ///
     /// # Errors
     /// There is no such line; what the kernel says.
@@ -171,7 +171,8 @@ impl Program {
         Ok(Counters::together(&self.line_counters()?))
     }
 
-    /// The same of each line, in the order of [`Attach::ports`]. Frames that are no SYN stand in the first.
+    /// What each line has counted, in the order of [`Attach::ports`]. Frames that are no SYN stand in the
+    /// first.
     ///
     /// # Errors
     /// What the kernel says.
@@ -210,7 +211,7 @@ fn put_on(
     }
 }
 
-/// Somebody may have come between the look and the deed.
+/// Why the program cannot be put on: another one may have come between the look and the deed.
 fn refusal(name: &str, index: u32, error: &ProgramError) -> GateError {
     match interface::expect_free(name, index) {
         Err(busy) => busy,

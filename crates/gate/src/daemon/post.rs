@@ -17,7 +17,7 @@ use crate::snapshot::InterfaceFigures;
 /// Between two looks at an interface.
 const LOOK_NS: u64 = 250_000_000;
 
-/// See the module's text.
+/// An interface that the gate protects.
 pub(super) struct Post {
     name: String,
     place: Place,
@@ -160,7 +160,7 @@ impl Post {
     }
 
     fn lose(&mut self, program: &mut Program, teller: &Teller) {
-        // It is taken off wherever the interface went, such as into another namespace.
+        // The program is taken off wherever the interface went, such as into another namespace.
         program.leave(&self.name);
         self.place = Place::Missing { said: None };
         let then = if self.comes_back {

@@ -94,7 +94,7 @@ fn accept(listener: &UnixListener, board: &Board) {
         let Some(number) = seat(&seats, &stream) else { continue };
         let (board, seen_off) = (board.clone(), Arc::clone(&seats));
         let tell = move || {
-            // Who looks goes away: that is the usual end.
+            // A viewer that goes away is the usual end.
             let _ = tell(stream, &board);
             lock(&seen_off).give_back(number);
         };

@@ -21,6 +21,7 @@ const ROOMS: &[&str] = &[
     "crates/engine/",
     "crates/figures/",
     "crates/lab/",
+    "crates/gate/",
     "crates/live/",
     "crates/loadgen/",
     "crates/netio/",
