@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// All lines.
+/// The lines of the table that describe a frame.
 pub(crate) fn lines() -> Vec<Line> {
     let meant = TABLE.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     meant

@@ -40,7 +40,7 @@ pub(crate) enum Framing {
     Socket,
 }
 
-/// The server.
+/// A server of live data that does as it is told.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveServer {
     address: SocketAddr,
@@ -64,7 +64,7 @@ struct Desk {
 }
 
 impl LiveServer {
-    /// Starts it.
+    /// Starts a server that listens at a port of its own.
     pub(crate) fn start(framing: Framing, wrongs: &[Wrong]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");

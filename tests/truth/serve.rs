@@ -22,7 +22,7 @@ enum Next {
     Another,
     /// An orderly close.
     Finish,
-    /// A reset.
+    /// The connection is reset.
     Reset,
     /// A close, however it comes: there is no peer any more, or no server.
     Drop,

@@ -120,7 +120,7 @@ pub struct Flows {
     pub left_silent: u64,
     /// Ended while they waited.
     pub left_waiting: u64,
-    /// Ended.
+    /// Connections that have ended.
     pub ended: u64,
     /// Reads by the server.
     pub reads: u64,

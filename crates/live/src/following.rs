@@ -16,7 +16,7 @@ use crate::update::Update;
 pub enum FollowedValue<'a> {
     /// Topics have a new value; the first one is a log or not.
     Updated {
-        /// The update.
+        /// The update that carries the value.
         update: &'a Arc<Update>,
         /// Whether its topic is a log.
         is_log: bool,

@@ -51,7 +51,7 @@ impl Marks {
     }
 }
 
-/// A reader.
+/// A reader of live data: its place in the numbering, its group, and what is known of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     /// Everything of its topics up to this number was handed over.

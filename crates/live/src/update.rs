@@ -73,7 +73,7 @@ impl Update {
         &self.topics[0].1
     }
 
-    /// All its topics.
+    /// The names of the topics that it is published to.
     pub fn topics(&self) -> impl Iterator<Item = &TopicName> {
         self.topics.iter().map(|(_, name)| name)
     }

@@ -62,7 +62,7 @@ impl WorkerThreads {
         Ok(crew)
     }
 
-    /// All begin.
+    /// Has all threads begin.
     pub(crate) fn begin(&self, times: Times) {
         for begin in &self.begins {
             // A thread that is gone tells why when it is dismissed.

@@ -21,7 +21,7 @@ pub struct RequestPlan {
     pub target: String,
     /// Names and values, in order.
     pub fields: Vec<(String, String)>,
-    /// The body.
+    /// The body, empty for none.
     pub body: Vec<u8>,
     /// Braces in the body mean nothing but themselves.
     pub plain_body: bool,

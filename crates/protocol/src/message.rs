@@ -5,23 +5,23 @@
 /// Request method (RFC 9110, section 9; PATCH: RFC 5789).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// GET
+    /// The method `GET`.
     Get,
-    /// HEAD
+    /// The method `HEAD`.
     Head,
-    /// POST
+    /// The method `POST`.
     Post,
-    /// PUT
+    /// The method `PUT`.
     Put,
-    /// PATCH
+    /// The method `PATCH`.
     Patch,
-    /// DELETE
+    /// The method `DELETE`.
     Delete,
-    /// OPTIONS
+    /// The method `OPTIONS`.
     Options,
-    /// CONNECT
+    /// The method `CONNECT`.
     Connect,
-    /// TRACE
+    /// The method `TRACE`.
     Trace,
     /// Another method of IANA's registry, such as those of WebDAV.
     Other,

@@ -67,7 +67,7 @@ struct Rule {
 pub(crate) struct Redirect {
     from: Glob,
     to: Target,
-    /// Its status.
+    /// The status of the answer.
     pub(crate) status: Status,
 }
 

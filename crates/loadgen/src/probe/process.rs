@@ -26,7 +26,7 @@ pub struct Process {
     pub cpu_system_ms: u64,
     /// Memory that is in use (RSS), in bytes.
     pub resident_bytes: u64,
-    /// Its threads.
+    /// How many threads it has.
     pub threads: u64,
     /// Its descriptors, without those in the tables of io_uring. In one sample of ten.
     pub descriptors: Option<u64>,

@@ -45,7 +45,7 @@ impl Default for Sizes {
     }
 }
 
-/// The desk.
+/// A backend whose engine and peers are played by a test.
 pub(crate) struct Desk {
     harness: Harness<Uring>,
     events: VecDeque<Event>,

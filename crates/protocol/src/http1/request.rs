@@ -8,7 +8,7 @@ use crate::message::{BodyIn, Fields, Method, Version};
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The method.
+    /// The method of the request line.
     pub method: Method,
     /// Path as sent: begins with `/`, or is `*` (OPTIONS and CONNECT only). Not decoded.
     pub path: &'a [u8],
@@ -103,49 +103,49 @@ impl<'a> Request<'a> {
         self.kept.names & names != 0
     }
 
-    /// Accept-Encoding.
+    /// The value of `Accept-Encoding`.
     #[inline]
     pub fn accept_encoding(&self) -> Option<&'a [u8]> {
         self.first(Self::ACCEPT_ENCODING)
     }
 
-    /// Accept.
+    /// The value of `Accept`.
     #[inline]
     pub fn accept(&self) -> Option<&'a [u8]> {
         self.first(Self::ACCEPT)
     }
 
-    /// Range.
+    /// The value of `Range`.
     #[inline]
     pub fn range(&self) -> Option<&'a [u8]> {
         self.first(Self::RANGE)
     }
 
-    /// If-Range.
+    /// The value of `If-Range`.
     #[inline]
     pub fn if_range(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_RANGE)
     }
 
-    /// If-Match.
+    /// The value of `If-Match`.
     #[inline]
     pub fn if_match(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_MATCH)
     }
 
-    /// If-None-Match.
+    /// The value of `If-None-Match`.
     #[inline]
     pub fn if_none_match(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_NONE_MATCH)
     }
 
-    /// If-Modified-Since.
+    /// The value of `If-Modified-Since`.
     #[inline]
     pub fn if_modified_since(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_MODIFIED_SINCE)
     }
 
-    /// If-Unmodified-Since.
+    /// The value of `If-Unmodified-Since`.
     #[inline]
     pub fn if_unmodified_since(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_UNMODIFIED_SINCE)
@@ -160,7 +160,7 @@ impl<'a> Request<'a> {
         self.head.get(usize::from(start)..usize::from(end))
     }
 
-    /// The field lines.
+    /// All fields of the head, line by line.
     pub fn field_lines(&self) -> Fields<'a> {
         let start = memchr::memchr(b'\n', self.head).map_or(self.head.len(), |end| end + 1);
         let end = self.head.len().saturating_sub(2).max(start);

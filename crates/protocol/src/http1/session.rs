@@ -80,7 +80,7 @@ pub enum Event<'i> {
 /// What a session answered by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelfAnswered {
-    /// The status.
+    /// The status that was sent.
     pub status: Status,
     /// Length of the body: a sentence.
     pub body_bytes: usize,

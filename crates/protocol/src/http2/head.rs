@@ -220,7 +220,7 @@ impl HeadWriter {
         self.has_length
     }
 
-    /// Its priority.
+    /// The priority that the head asks for.
     pub(super) fn priority(&self) -> Priority {
         self.priority
     }

@@ -187,7 +187,7 @@ impl Content {
         Common { media: &self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
     }
 
-    /// The identity.
+    /// The representation without an encoding.
     pub(crate) fn identity(&self) -> Option<&Representation> {
         self.representations[0].as_ref()
     }
@@ -199,7 +199,7 @@ impl Content {
 }
 
 impl Representation {
-    /// The fields.
+    /// The fields of the head, without the blank line.
     #[inline]
     pub(crate) fn fields(&self) -> &[u8] {
         &self.block[..self.fields_bytes()]

@@ -80,7 +80,7 @@ pub struct LiveIssuer {
     pub name: String,
     /// What `aud` has to name.
     pub audience: String,
-    /// The keys.
+    /// The keys; one of them has signed.
     pub keys: LiveKeys,
     /// Takes tokens of Mercure 0.x as well.
     pub mercure_compatibility: bool,

@@ -50,7 +50,7 @@ pub(crate) enum Speech {
     Url,
     /// Nothing: the WebSocket sends back what it gets.
     Echo,
-    /// Commands.
+    /// The commands of a client.
     Commands(Box<CommandClient>),
 }
 

@@ -42,7 +42,7 @@ struct Workers {
 /// What became of lines since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogCounts {
-    /// Written.
+    /// Lines that were written.
     pub written: u64,
     /// Dropped, because the log's thread was too slow.
     pub dropped: u64,

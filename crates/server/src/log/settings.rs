@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub enum Target {
     /// To the end of a file, which is made if it is not there (mode 0640).
     File(PathBuf),
-    /// To standard output.
+    /// To descriptor 1.
     StandardOutput,
-    /// To standard error.
+    /// To descriptor 2.
     StandardError,
     /// To the syslog service that listens at this Unix socket.
     Syslog(PathBuf),
@@ -42,7 +42,7 @@ pub enum Format {
 /// A piece of a line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// This.
+    /// Text that stands in each line.
     Literal(String),
     /// A value as it stands in a combined line.
     Field(Field),

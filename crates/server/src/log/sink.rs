@@ -42,7 +42,7 @@ pub(super) struct Lost {
 }
 
 impl Sink {
-    /// Opens it.
+    /// Opens the target of lines.
     pub(super) fn open(target: Target, size_bytes_max: Option<u64>, keep: u32) -> Result<Self, LogError> {
         match open(&target) {
             Ok((place, size_bytes)) => {

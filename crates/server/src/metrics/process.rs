@@ -17,7 +17,7 @@ pub struct ProcessFigures {
     pub resident_bytes: u64,
     /// Addresses it occupies.
     pub virtual_bytes: u64,
-    /// Descriptors open.
+    /// Descriptors that are open.
     pub open_descriptors: u64,
     /// Descriptors that may be open.
     pub descriptors_max: u64,
