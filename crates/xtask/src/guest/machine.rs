@@ -41,9 +41,9 @@ pub(crate) struct Machine {
     pub(crate) modules: Vec<Module>,
     /// Modules of the kernel's own packages, by name; they are loaded first.
     pub(crate) stock: Vec<String>,
-    /// Processors.
+    /// How many processors the machine has.
     pub(crate) processors: u8,
-    /// Memory in MiB.
+    /// How much memory the machine has.
     pub(crate) memory_mib: u32,
     /// Further words for the kernel's command line.
     pub(crate) words: String,
