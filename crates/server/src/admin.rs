@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{BodyRule, Method, Request};
 
 use crate::metrics::{self, Readiness, Sources};
 

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use crate::checks::{Asker, Excess};
 use crate::errand::Errand;

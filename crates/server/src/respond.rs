@@ -3,9 +3,8 @@
 //! It must do nothing for a request without such fields but hand over the prepared block.
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use crate::content::entry::{Content, Representation};
 use crate::content::fields;

@@ -16,8 +16,8 @@ mod resolve;
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
-use staunch_protocol::http1::{Request, decode_path, is_plain_path};
+use staunch_protocol::http1::{decode_path, is_plain_path};
+use staunch_protocol::{Method, Request};
 
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;

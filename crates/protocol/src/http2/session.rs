@@ -32,9 +32,8 @@ use super::memory::WorkerMemory;
 use super::opening::Opening;
 use super::priority::Priority;
 use super::stream::{Mark, Stream};
-use crate::http1::{Request, SelfAnswered};
 use crate::limits::{BODY_WINDOW_BYTES, STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Request, SelfAnswered};
 use crate::status::Status;
 
 pub use answering::ResponseHead;

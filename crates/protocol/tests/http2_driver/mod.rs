@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use staunch_protocol::http1::BodyRule;
 use staunch_protocol::http2::{Event, HeadFields, Opening, PREFACE, ResponseHead, Session, WorkerMemory};
-use staunch_protocol::{BodyIn, Fields, Status, Timeouts};
+use staunch_protocol::{BodyIn, BodyRule, Fields, Status, Timeouts};
 
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 /// What a caller writes at most before it waits for its socket.

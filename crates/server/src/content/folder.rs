@@ -1,6 +1,6 @@
 //! Which form of a listing is asked for, and under which key it is held.
 
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use super::listing::{Order, parse_order};
 use super::negotiate::weight;

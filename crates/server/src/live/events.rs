@@ -10,7 +10,7 @@ use staunch_live::mercure::read_subscription;
 use staunch_live::{
     Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Update, Version, View, decode_form,
 };
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use crate::content::negotiate::{Encoding, Preference};
 

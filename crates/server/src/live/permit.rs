@@ -8,8 +8,7 @@ use std::sync::Arc;
 use staunch_engine::{Answer, Answered};
 use staunch_live::token::Granted;
 use staunch_live::{Grants, Pattern, TopicName, Update};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::mail::{LineOutcome, NotTaken};
 use super::publish::ReadBody;

@@ -7,8 +7,7 @@ use staunch_live::{
     BodyFault, Content, Expected, LineReader, LinesMax, NameFault, Publication, TopicName, Value, Version,
     read_form, read_json,
 };
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use super::mail::{BodyOutcome, LineOutcome, NotTaken};
 use super::reply::{decode_name, quoted};

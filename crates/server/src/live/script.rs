@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered, Piece, Slice};
 use staunch_live::Coding;
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::events::coding;

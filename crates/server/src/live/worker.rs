@@ -24,9 +24,8 @@ use staunch_engine::{Address, Answer, Answered, Ended, Finished, Outbox};
 use staunch_live::limits::{GROUPS_MAX, TOKEN_BYTES_MAX};
 use staunch_live::token::TokenFault;
 use staunch_live::{View, Waves};
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
 use staunch_protocol::websocket::Inflater;
+use staunch_protocol::{Method, Request};
 
 use super::counts::{WorkerCounts, count, place};
 use super::document::Documents;

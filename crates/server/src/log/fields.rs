@@ -3,7 +3,7 @@
 //! It must do nothing for a log that wants none.
 
 use memchr::memchr_iter;
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use super::settings::{Field, Format, Piece};
 

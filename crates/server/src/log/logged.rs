@@ -10,8 +10,7 @@ use staunch_engine::{
     Address, Answer, Answered, Body, ClientIdentity, Departure, Finished, Handler, Open, Outbox, Refused,
     Upstream, UpstreamEvent,
 };
-use staunch_protocol::Version;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Version};
 
 use super::access::AccessLog;
 use super::feeder::Feeder;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use staunch_engine::{Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats};
-use staunch_protocol::Status;
-use staunch_protocol::http1::{Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{Request, Status};
 
 use super::feeder::RING_BYTES;
 use super::{AccessLog, Field, Format, LogCounts, LogSettings, Logged, Notice, Target};

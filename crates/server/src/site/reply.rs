@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use staunch_engine::Answered;
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Request, TargetError, decode_path};
+use staunch_protocol::http1::{TargetError, decode_path};
+use staunch_protocol::{Method, Request};
 
 use super::Site;
 use crate::content::entry::{Entry, Kind};

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use super::Site;
 use crate::content::entry::Entry;

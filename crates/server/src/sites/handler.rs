@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use super::{Sites, SitesShared};
 use crate::config::ClientDemand;

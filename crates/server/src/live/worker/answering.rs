@@ -7,8 +7,7 @@ use std::sync::Arc;
 use staunch_engine::{Answer, Answered};
 use staunch_live::mercure::is_reserved;
 use staunch_live::{TopicName, Update, Value};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::counts::count;

@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use staunch_engine::{Address, Answer, Answered, Departure};
 use staunch_live::quotes::{ListFault, read_list};
 use staunch_live::{Letter, News, Request as Asked, TopicName, Version, decode_form};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::super::mail::LiveMail;
 use super::super::permit::Rights;

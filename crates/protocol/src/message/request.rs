@@ -2,8 +2,8 @@
 //!
 //! It owns the vocabulary between session and handler. It must never hold bytes of its own.
 
+use super::{BodyIn, Fields, Method, Version};
 use crate::limits::HEAD_BYTES_MAX;
-use crate::message::{BodyIn, Fields, Method, Version};
 
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +25,13 @@ pub struct Request<'a> {
     pub repeated: u16,
     /// The whole head as received, from the request line to the blank line.
     pub head: &'a [u8],
-    pub(super) kept: Kept,
+    pub(crate) kept: Kept,
 }
 
 /// Where in the head the values stand that a handler may ask for: the first of each name. Places instead of
 /// slices, so that a request is no longer than what is moved without a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Names (as the bits of [`Request`]) that came.
     names: u16,
     /// Start and end, by the bit's number.
@@ -40,22 +40,22 @@ pub(super) struct Kept {
 
 /// Start and end of a part within the bytes it stands in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span(u16, u16);
+pub(crate) struct Span(u16, u16);
 
 impl Span {
-    pub(super) fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         Self(start as u16, end as u16)
     }
 
     /// Where a part stands; `None` if it does not.
-    pub(super) fn of(part: &[u8], bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn of(part: &[u8], bytes: &[u8]) -> Option<Self> {
         let start = part.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
         let end = start + part.len();
         (end <= bytes.len()).then_some(Self::new(start, end))
     }
 
     #[inline]
-    pub(super) fn slice(self, bytes: &[u8]) -> &[u8] {
+    pub(crate) fn slice(self, bytes: &[u8]) -> &[u8] {
         bytes.get(usize::from(self.0)..usize::from(self.1)).unwrap_or_default()
     }
 }
@@ -69,7 +69,7 @@ const _: () = assert!(size_of::<Request<'_>>() <= 120);
 impl Kept {
     /// Keeps the place of a value. Gives false if the name came before: then the first one stays.
     #[inline]
-    pub(super) fn keep(&mut self, name: u16, start: usize, length: usize) -> bool {
+    pub(crate) fn keep(&mut self, name: u16, start: usize, length: usize) -> bool {
         let first = self.names & name == 0;
         if first {
             self.names |= name;
