@@ -3,15 +3,15 @@
 //! It owns the form of that and the place where the latest one stands. It must never change anything, nor
 //! make the loop wait for somebody who looks.
 
-mod door;
 mod seats;
+mod status_socket;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use door::{Door, DoorError, ask, follow};
-pub(crate) use door::{namespace, record};
+pub use status_socket::{StatusSocket, StatusSocketError, ask, follow};
+pub(crate) use status_socket::{namespace, record};
 
 /// Figures of a moment. Counts are since the start of the daemon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
