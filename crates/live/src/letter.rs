@@ -40,13 +40,13 @@ pub enum News {
     /// There is an update. Numbers only grow.
     Update(Arc<Update>, Made),
     /// Updates of a topic up to a number left its ring.
-    Dropped(Place),
+    Dropped(UpdateKey),
     /// A topic is not there any more.
-    Forgotten(Place),
+    Forgotten(UpdateKey),
     /// A form of an earlier update, which was asked for.
-    Form(Place, Form, Bytes),
+    Form(UpdateKey, Form, Bytes),
     /// The forms of an update are not kept any more: they are made again when they are wanted.
-    FormsDropped(Place),
+    FormsDropped(UpdateKey),
 }
 
 /// A new topic.
@@ -57,9 +57,9 @@ pub struct TopicFacts {
     pub(crate) kind: Kind,
 }
 
-/// An update's place in its topic.
+/// An update of a topic: the topic, and the number of the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Place {
+pub struct UpdateKey {
     pub(crate) topic: TopicId,
     pub(crate) number: u64,
 }
@@ -72,7 +72,7 @@ pub enum Request {
     /// This worker has no reader with the form any more.
     Release(Form),
     /// Make these forms of updates.
-    Make(Vec<(Place, Form)>),
+    Make(Vec<(UpdateKey, Form)>),
     /// Readers of a topic came or left.
     Readers(TopicName, i64),
     /// Readers of a pattern came or left.

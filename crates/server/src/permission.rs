@@ -44,7 +44,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a [u8],
     /// Whether it is what the peer asked for: an index file, say, is not.
     pub(crate) by_peer: bool,
-    /// Further lines of the answer.
+    /// AddedFields lines of the answer.
     pub(crate) lines: &'static [u8],
 }
 

@@ -22,7 +22,7 @@ use staunch_protocol::{Method, Request};
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;
 use crate::permission::{Asked, Permission};
-use crate::respond::Further;
+use crate::respond::AddedFields;
 use crate::shared::{Letter, Purpose, SiteShared};
 
 /// A worker's part of a site.
@@ -84,7 +84,7 @@ impl Site {
         self.with_path(errand, |site, path, errand| match site.shared.load.store.find(path) {
             // Nearly all: nothing depends on who asks.
             Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) && entry.ruling.is_none() => {
-                site.reply(&entry, path, Further::NONE, errand)
+                site.reply(&entry, path, AddedFields::NONE, errand)
             }
             Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) => {
                 site.permit(&entry, Asked::by_peer(path), errand)

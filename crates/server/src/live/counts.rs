@@ -43,7 +43,7 @@ pub(crate) struct WorkerCounts {
 /// Names of transports, as metrics have them.
 pub(crate) const TRANSPORTS: [&str; 3] = ["sse", "websocket", "longpoll"];
 
-/// Place of a transport in [`TRANSPORTS`].
+/// UpdateKey of a transport in [`TRANSPORTS`].
 pub(crate) fn place(transport: Transport) -> usize {
     usize::from(transport == Transport::Socket)
 }

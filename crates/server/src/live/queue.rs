@@ -332,7 +332,7 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use staunch_live::{Coding, Form, Place, Shape, Transport, Value};
+    use staunch_live::{Coding, Form, Shape, Transport, UpdateKey, Value};
 
     use super::*;
 
@@ -418,7 +418,7 @@ mod tests {
             let shape = [Shape::Bare, Shape::Enveloped, Shape::Patch][number % 3];
             let coding = [Coding::Identity, Coding::Gzip, Coding::Zstd][number / 3 % 3];
             let form = Form::new(shape, Transport::Plain, coding);
-            let wanted = vec![(Place::default(), form); number / 9 + 1];
+            let wanted = vec![(UpdateKey::default(), form); number / 9 + 1];
             queue.ask(0, client, vec![Request::Make(wanted)]);
         }
         assert!(queue.publish(publishing(1)).is_ok());
@@ -436,7 +436,7 @@ mod tests {
         let queue = WriterQueue::new(3, usize::MAX);
         let form = Form::new(Shape::Bare, Transport::Plain, Coding::Identity);
         for slot in 0..100 {
-            let wanted = vec![(Place::default(), form)];
+            let wanted = vec![(UpdateKey::default(), form)];
             queue.ask(0, LineClient::Connection(0, slot), vec![Request::Make(wanted)]);
         }
         assert!(queue.next_forms().is_some() && queue.next_forms().is_none());

@@ -4,10 +4,10 @@
 //! are readers of. It must never lose a count.
 
 use foldhash::{HashMap, HashMapExt as _};
-use staunch_live::{Form, Pattern, Place, Request, TopicName};
+use staunch_live::{Form, Pattern, Request, TopicName, UpdateKey};
 
 /// Forms of updates that make one delivery.
-pub(crate) type WantedForms = Vec<(Place, Form)>;
+pub(crate) type WantedForms = Vec<(UpdateKey, Form)>;
 
 /// What a worker tells the writer of its readers.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::content::path::is_servable;
 use crate::errand::Errand;
 use crate::permission::{Asked, Passage};
 use crate::problem::Problem;
-use crate::respond::{Further, VARY_ACCEPT};
+use crate::respond::{AddedFields, VARY_ACCEPT};
 use crate::shared::Purpose;
 
 impl Site {
@@ -76,7 +76,7 @@ impl Site {
     pub(super) fn resolve_folder(
         &mut self,
         path: &[u8],
-        further: Further<'_>,
+        further: AddedFields<'_>,
         errand: Errand<'_>,
     ) -> Answered {
         let listing = further.ruling.and_then(|ruling| ruling.listing);

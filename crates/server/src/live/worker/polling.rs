@@ -17,7 +17,7 @@ use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
 
-/// Place of long polls among the transports.
+/// UpdateKey of long polls among the transports.
 const LONG_POLLS: usize = 2;
 
 /// What becomes of a poll that may wait.
