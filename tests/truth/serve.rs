@@ -116,7 +116,7 @@ fn respond(house: &House, stream: &Stream, request: &Request) -> Next {
         Err(_) => "bad",
     };
     house.ledger.note(|counts| *counts.requests.entry(kind).or_default() += 1);
-    if let Err(ended) = house.desk.serve(arrival, &house.pace) {
+    if let Err(ended) = house.pool.serve(arrival, &house.pace) {
         return exchange.settle(Err(ended.into()));
     }
     exchange.settle(match behaviour {
