@@ -162,11 +162,11 @@ pub enum BodyRule {
 /// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
-    /// gzip
+    /// The coding `gzip`.
     Gzip,
     /// br
     Brotli,
-    /// zstd
+    /// The coding `zstd`.
     Zstd,
 }
 
@@ -193,7 +193,7 @@ pub enum Change {
     Fifo(String),
     /// Delete a file, or a folder with all in it.
     Delete(String),
-    /// Rename.
+    /// Give a file or folder another name.
     Rename {
         /// From where.
         from: String,

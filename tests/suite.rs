@@ -182,34 +182,34 @@ fn group(conversations: &[Conversation], stage: Stage) -> Vec<Vec<&Conversation>
 
 fn run_group(group: &[&Conversation], stage: Stage, seed: u64) -> Outcome {
     let mut outcome = Outcome { conversations: group.len(), ..Outcome::default() };
-    let mut place = None;
+    let mut served = None;
     for conversation in group {
         for split in
             [Split::Whole, Split::Bytes, Split::Random(seed), Split::Random(seed.wrapping_mul(31) + 1)]
         {
             outcome.runs += 1;
-            if let Err(failure) = run_once(conversation, stage, split, &mut place) {
+            if let Err(failure) = run_once(conversation, stage, split, &mut served) {
                 outcome.failures.push(tell(conversation, stage, split, &failure));
                 // What a failed run left behind must not spoil the next one.
-                end(&mut place, &mut outcome);
+                end(&mut served, &mut outcome);
                 break;
             }
         }
     }
-    end(&mut place, &mut outcome);
+    end(&mut served, &mut outcome);
     outcome
 }
 
 /// Ends a server. If it panicked that is a failure of its own.
-fn end(place: &mut Option<Place>, outcome: &mut Outcome) {
-    let place = place.take();
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(place))).is_err() {
+fn end(served: &mut Option<ServedTree>, outcome: &mut Outcome) {
+    let served = served.take();
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(served))).is_err() {
         outcome.failures.push("the server panicked, see above".to_owned());
     }
 }
 
 /// A tree with its body, and the process behind it.
-struct Place {
+struct ServedTree {
     body: Body,
     tree: Tree,
     _server: Served,
@@ -226,14 +226,14 @@ fn run_once(
     conversation: &Conversation,
     stage: Stage,
     split: Split,
-    place: &mut Option<Place>,
+    served: &mut Option<ServedTree>,
 ) -> Result<(), Failure> {
     if conversation.changes_tree() {
-        *place = None;
+        *served = None;
     }
-    let ready = match place {
+    let ready = match served {
         Some(ready) => ready,
-        None => place.insert(set_up(conversation, stage, split.seed()).map_err(|came| Failure {
+        None => served.insert(set_up(conversation, stage, split.seed()).map_err(|came| Failure {
             line: 0,
             expected: "a body to speak with".to_owned(),
             came,
@@ -242,17 +242,17 @@ fn run_once(
     play(conversation, &ready.tree, &mut ready.body, split)
 }
 
-fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place, String> {
+fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<ServedTree, String> {
     let tree = Tree::with(&conversation.tree).map_err(|error| format!("the tree: {error}"))?;
     match stage {
         Stage::Session => {
             let body = SessionBody::new(tree.root(), &conversation.options);
-            Ok(Place { body: Body::Session(Box::new(body)), tree, _server: Served::Here })
+            Ok(ServedTree { body: Body::Session(Box::new(body)), tree, _server: Served::Here })
         }
         Stage::Simulator => {
             let settings = conversation.settings_for(tree.root());
             let body = SimulatorBody::new(tree.root(), &conversation.options, settings, seed)?;
-            Ok(Place { body: Body::Simulator(body), tree, _server: Served::Here })
+            Ok(ServedTree { body: Body::Simulator(body), tree, _server: Served::Here })
         }
         Stage::Server { io } => {
             let mut arguments = vec!["--io", io];
@@ -266,12 +266,12 @@ fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place,
                 }
             };
             let body = Body::Server(server.address());
-            Ok(Place { body, tree, _server: Served::Process { _server: server } })
+            Ok(ServedTree { body, tree, _server: Served::Process { _server: server } })
         }
         Stage::Module { mode } => {
             let module = Loaded::with(tree.root(), mode, &conversation.options)?;
             let body = Body::Server(module.address());
-            Ok(Place { body, tree, _server: Served::Kernel { _module: module } })
+            Ok(ServedTree { body, tree, _server: Served::Kernel { _module: module } })
         }
     }
 }

@@ -7,10 +7,10 @@
 mod answer;
 mod behaviour;
 mod counts;
-mod desk;
 mod house;
 mod pace;
 mod plan;
+mod pool;
 mod request;
 mod serve;
 mod stream;

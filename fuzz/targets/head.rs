@@ -1,4 +1,4 @@
-//! One head: no panic, and what is heard of it agrees with itself. It must never need a second delivery.
+//! A head: no panic, and what is heard of it agrees with itself. It must never need a second delivery.
 #![cfg_attr(fuzzing, no_main)]
 
 use staunch_protocol::http1::{Event, Session};

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use staunch_protocol::Method;
-use staunch_protocol::http1::{BodyRule, Event, KeptRequest, Request, Session};
+use staunch_protocol::http1::{Event, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
+use staunch_protocol::{BodyRule, KeptRequest, Method, Request};
 use staunch_protocol::{Status, Timeouts};
 
 use super::End;

@@ -16,8 +16,7 @@ use staunch_config::{File, Sources};
 use staunch_engine::{Address, Answer, Answered, Departure, Handler, Mailbox, Post, Stats, Worker};
 use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
-use staunch_protocol::Timeouts;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Timeouts};
 use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
 use super::End;

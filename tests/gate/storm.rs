@@ -10,7 +10,7 @@ use staunch_netio::clock::now_ns;
 use crate::trial::permitted;
 
 const FRAMES: u64 = 10_000_000;
-/// One on each of so many processors.
+/// Storms that run at the same time, each on a processor.
 const STORMS: u64 = 4;
 
 #[test]
@@ -39,7 +39,7 @@ fn no_frame_but_a_syn_is_shed() {
     assert!(all.syn > frames / 20 && all.syn < frames / 2, "{all:?}");
 }
 
-/// The same frames shown to a gate that protects other ports: the storm sees that they are let in.
+/// The frames of the storm shown to a gate that protects other ports: the storm sees that they are let in.
 #[test]
 fn the_storm_sees_what_is_wrong() {
     let Some(mut storm) = permitted(Storm::load_wrong(7, now_ns())) else { return };

@@ -14,7 +14,7 @@ pub(crate) const REPLY: u32 = 3;
 
 /// Ports that are protected unless a test says otherwise.
 pub(crate) const PORTS: [u16; 2] = [80, 443];
-/// One place for clients, and one for a SYN that is remembered: a test finds them.
+/// A single place for clients, and a single one for a SYN that is remembered: a test finds them.
 pub(crate) const ONE_PLACE: Sizes = Sizes { again: 1, known: 1, waiting: 16 };
 /// Orders hold for an hour: no test has to renew them.
 pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
@@ -42,7 +42,7 @@ pub(crate) fn plain() -> Option<Trial> {
     load(&Attach { ports: &PORTS, ..Attach::default() }, &ONE_PLACE)
 }
 
-/// Nobody gets in.
+/// Orders by which no SYN gets in.
 pub(crate) fn shed() -> Orders {
     Orders { state: State::Shedding, ..Orders::default() }
 }

@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// All lines.
+/// The lines of the table that describe a frame.
 pub(crate) fn lines() -> Vec<Line> {
     let meant = TABLE.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     meant
@@ -61,7 +61,7 @@ fn load(state: &str) -> Option<Trial> {
     trial::load(&attach, &ONE_PLACE)
 }
 
-/// Who is known has one place, so it is told before each frame.
+/// Gives the orders of a line. The known client has the only place, so it is learnt before each frame.
 fn prepare(trial: &mut Trial, line: &Line) {
     let orders = match line.state {
         "open" | "deny" => Orders::default(),

@@ -53,7 +53,7 @@ fn who_has_sent_something_waits_until_it_is_read() {
     }
     let flows = until(&gate, "it was read from", |_, flows| flows.reads == 3);
     assert_eq!((counted(&flows), flows.begun, flows.ages.iter().sum::<u64>()), ((1, 0), 1, 1));
-    // Who says only that he will send no more has said nothing.
+    // A client that says only that it will send no more has said nothing.
     silent.shutdown(Shutdown::Write).unwrap();
     drop((client, accepted, silent));
     drop(listener);

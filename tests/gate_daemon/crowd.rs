@@ -27,13 +27,13 @@ pub(crate) fn serve_slowly(world: &World) {
     serve(world, WORK);
 }
 
-/// The same with other work.
+/// The server with other work.
 pub(crate) fn serve(world: &World, work: Duration) {
     // The backlog of the standard library is 128, which would keep the line short.
     serve_from(listen(world, 4096), work);
 }
 
-/// The same with a listener that is there.
+/// The server with other work and a listener that is there.
 pub(crate) fn serve_from(listener: TcpListener, work: Duration) {
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -51,7 +51,7 @@ pub(crate) fn listen(world: &World, places: i32) -> TcpListener {
     listen_at(world, ADDRESS, places)
 }
 
-/// The same at another address.
+/// A listener of the server's namespace at another address.
 pub(crate) fn listen_at(world: &World, address: &'static str, places: i32) -> TcpListener {
     let listener = world.server(move || {
         let address: SocketAddr = address.parse().expect("an address");
@@ -140,7 +140,7 @@ impl Drop for Crowd {
     }
 }
 
-/// One connection: asks, and takes the answer.
+/// Makes a connection, asks, and takes the answer.
 fn ask(address: &str) -> std::io::Result<Vec<u8>> {
     let address: SocketAddr = address.parse().expect("an address");
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
@@ -156,7 +156,7 @@ pub(crate) fn get(world: &World, port: u16) -> String {
     get_at(world, SERVER, port)
 }
 
-/// The same, at another address.
+/// A request over HTTP from a client's namespace to another address: the first line of the answer.
 pub(crate) fn get_at(world: &World, host: &'static str, port: u16) -> String {
     let work = move || -> std::io::Result<String> {
         let mut stream = TcpStream::connect((host, port))?;

@@ -59,8 +59,8 @@ fn a_dry_run_sheds_nothing() {
         status["frames"]["dry"].as_u64(),
         Some(count(&status, "shed_credit") + count(&status, "shed_fair"))
     );
-    // Whoever came was let in: the kernel completed as many handshakes as there were connections, none was
-    // tried again.
+    // Every client that came was let in: the kernel completed as many handshakes as there were connections,
+    // none was tried again.
     let retried =
         world.at_clients("nstat -az TcpRetransSegs TcpExtTCPSynRetrans | awk '/SynRetrans/ {print $2}'");
     assert_eq!(retried.trim(), "0");

@@ -1,4 +1,4 @@
-//! Several servers behind one gate, each at a port of its own: a slow one closes nobody else's door.
+//! Several servers behind one gate, each at a port of its own: a slow one keeps no client of another out.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn shed(port: &Value) -> u64 {
 }
 
 #[test]
-fn a_slow_server_does_not_close_the_door_of_a_fast_one() {
+fn a_slow_server_keeps_no_client_of_a_fast_one_out() {
     let Some(world) = World::new() else { return };
     serve_slowly(&world);
     serve_from(listen_at(&world, FAST_ADDRESS, 4096), Duration::ZERO);

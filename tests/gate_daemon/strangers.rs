@@ -18,7 +18,7 @@ fn silent(world: &World, count: usize) -> Vec<TcpStream> {
     world.client(move || (0..count).map(|_| connect()).collect()).join().expect("clients")
 }
 
-/// Somebody whose program has given up while his kernel goes on asking: the connection is closed as soon as
+/// Clients whose program has given up while their kernel goes on asking: the connection is closed as soon as
 /// it stands, and nothing was ever said on it. So does Go's dialer when a request has timed out.
 fn ghosts(world: &World, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let ghost = |_| {
@@ -49,7 +49,7 @@ fn who_says_nothing_stands_in_no_line() {
     // Three at a time are no more than the server can do.
     let crowd = Crowd::of(&world, 3);
     until("answers beside them", || crowd.answered() > 1_500);
-    // Somebody of the crowd who has connected and not asked yet is silent, too, for a moment.
+    // A client of the crowd who has connected and not asked yet is silent, too, for a moment.
     let status = world.await_status("only they are silent", |status| count(status, "silent") == 300);
     assert_eq!((&status["state"], &status["changes"]), (&"open".into(), &before["changes"]), "{status:#}");
     drop(crowd);

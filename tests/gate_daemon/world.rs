@@ -23,7 +23,7 @@ pub(crate) const SERVER: &str = "10.0.0.1";
 /// How long anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// See the module's text.
+/// The two namespaces, each held by a process.
 pub(crate) struct World {
     server: Child,
     client: Child,
@@ -44,7 +44,7 @@ impl World {
         Some(world)
     }
 
-    /// One more veth, in a network of its own: the server has address 1 in it, clients 2.
+    /// Adds a veth, in a network of its own: the server has address 1 in it, clients 2.
     pub(crate) fn join(&self, ours: &str, theirs: &str, network: u8) {
         let client = self.client.id();
         self.at_server(&format!("ip link add {ours} type veth peer name {theirs} netns {client}"));
@@ -78,7 +78,7 @@ impl World {
         shell(&self.server, line)
     }
 
-    /// The same in the clients'.
+    /// A line of the shell in the clients' namespace, which must succeed; what it wrote.
     pub(crate) fn at_clients(&self, line: &str) -> String {
         shell(&self.client, line)
     }
@@ -264,7 +264,7 @@ impl Gate {
 }
 
 impl Drop for Gate {
-    /// It may end in order, so that it leaves no socket. A panic of the loop fails the test.
+    /// The gate may end in order, so that it leaves no socket. A panic of the loop fails the test.
     fn drop(&mut self) {
         if self.is_running() {
             self.signal(Signal::TERM);

@@ -32,7 +32,7 @@ const OWED_BYTES_MIN: u32 = 4_096;
 /// The setting of the window that streams begin with.
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// A frame.
+/// The bytes of a frame of HTTP/2.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     bytes.extend_from_slice(&[kind, flags]);

@@ -1,8 +1,8 @@
 //! Heads and bodies: the kernel's parser beside the server's session.
 
 use proptest::prelude::*;
-use staunch_protocol::http1::{Event, Request, Session};
-use staunch_protocol::{BodyIn, Method, Status, Version};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{BodyIn, Method, Request, Status, Version};
 
 use crate::driver::{self, Driver};
 

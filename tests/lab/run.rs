@@ -14,11 +14,11 @@ use staunch_tests::process::{Finished, binary, finish};
 use crate::model::{PATIENCE, tell};
 
 /// A folder with a plan, removed at the end.
-struct Desk {
+struct PlanFolder {
     folder: PathBuf,
 }
 
-impl Desk {
+impl PlanFolder {
     fn new(name: &str, plan: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("staunch-lab-run-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
@@ -46,7 +46,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for PlanFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -74,10 +74,10 @@ client = "epoll"
 
 #[test]
 fn a_plan_is_measured_and_written() {
-    let desk = Desk::new("tiny", TINY);
-    let finished = desk.run(&["--json", &desk.file("lab.json"), "--csv", &desk.file("lab.csv")]);
+    let plan = PlanFolder::new("tiny", TINY);
+    let finished = plan.run(&["--json", &plan.file("lab.json"), "--csv", &plan.file("lab.csv")]);
     assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
-    let results = desk.results();
+    let results = plan.results();
     assert_eq!((results.schema, results.scale, results.rows.len()), (SCHEMA, 0.1, 12));
     assert!(results.command.starts_with("staunch lab run --plan "), "{}", results.command);
     for measured in &results.rows {
@@ -99,14 +99,14 @@ fn a_plan_is_measured_and_written() {
             assert!(!forks || round.server.minor_faults > 300, "{:?}", round.server);
         }
     }
-    let csv = fs::read_to_string(desk.file("lab.csv")).expect("it was written");
+    let csv = fs::read_to_string(plan.file("lab.csv")).expect("it was written");
     assert_eq!(csv.lines().count(), 1 + 12 * 2);
 }
 
 #[test]
 fn what_is_written_to_standard_output_is_nothing_but_that() {
-    let desk = Desk::new("pipe", TINY);
-    let finished = desk.run(&["--json", "-", "--rounds", "1", "--scale", "0.01"]);
+    let plan = PlanFolder::new("pipe", TINY);
+    let finished = plan.run(&["--json", "-", "--rounds", "1", "--scale", "0.01"]);
     assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
     let results: Results = serde_json::from_str(&finished.stdout).expect("results and nothing else");
     assert!(results.rows.iter().all(|row| row.row.loops == 1 && row.rounds.len() == 1));
@@ -114,8 +114,8 @@ fn what_is_written_to_standard_output_is_nothing_but_that() {
 
 #[test]
 fn wrong_plans_and_arguments_are_named() {
-    let desk = Desk::new("wrong", "[[row]]\nmodel = \"prefrok\"\nchildern = 3\n");
-    let finished = desk.run(&[]);
+    let plan = PlanFolder::new("wrong", "[[row]]\nmodel = \"prefrok\"\nchildern = 3\n");
+    let finished = plan.run(&[]);
     assert_eq!(finished.status.code(), Some(1));
     let said = &finished.stderr;
     assert!(said.contains("plan.toml:2:9: unknown model `prefrok` (did you mean `prefork`?)"), "{said}");
@@ -141,10 +141,10 @@ const ONE_ROW: &str = "rounds = 1\n[[row]]\nmodel = \"poll\"\nchildren = 2\nloop
 
 #[test]
 fn a_limit_that_is_too_low_is_named() {
-    let desk = Desk::new("limit", ONE_ROW);
+    let plan = PlanFolder::new("limit", ONE_ROW);
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 30; exec \"$0\" \"$@\""]).arg(binary());
-    command.args(["lab", "run", "--plan", &desk.file("plan.toml")]);
+    command.args(["lab", "run", "--plan", &plan.file("plan.toml")]);
     let finished = finish(&mut command);
     assert_eq!(finished.status.code(), Some(1));
     let said = finished.stderr;
@@ -156,18 +156,18 @@ fn a_limit_that_is_too_low_is_named() {
 #[test]
 fn one_processor_for_both_is_said() {
     let cpu = cpu::available_cpus().expect("processors")[0].to_string();
-    let desk = Desk::new("one", ONE_ROW);
-    let output = desk.file("lab.json");
+    let plan = PlanFolder::new("one", ONE_ROW);
+    let output = plan.file("lab.json");
     let mut alone = Command::new("taskset");
     alone.args(["-c", &cpu]).arg(binary());
-    alone.args(["lab", "run", "--plan", &desk.file("plan.toml"), "--json", &output]);
-    let mut told = desk.command(&["--server-cpus", &cpu, "--client-cpus", &cpu, "--json", &output]);
+    alone.args(["lab", "run", "--plan", &plan.file("plan.toml"), "--json", &output]);
+    let mut told = plan.command(&["--server-cpus", &cpu, "--client-cpus", &cpu, "--json", &output]);
     for command in [&mut alone, &mut told] {
         let finished = finish(command);
         assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
         let expected = format!("WARNING: server and client share processor {cpu}:");
         assert!(finished.stderr.contains(&expected), "{}", finished.stderr);
-        assert_eq!(desk.results().rows[0].rounds[0].client.answered, 10);
+        assert_eq!(plan.results().rows[0].rounds[0].client.answered, 10);
     }
 }
 
@@ -196,8 +196,8 @@ fn children(process: u32) -> Vec<(u32, String)> {
     numbers.map(|child| (child, line(child).replace('\0', " "))).collect()
 }
 
-fn start_endless(desk: &Desk) -> Child {
-    let mut command = desk.command(&["--json", &desk.file("lab.json")]);
+fn start_endless(plan: &PlanFolder) -> Child {
+    let mut command = plan.command(&["--json", &plan.file("lab.json")]);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program")
 }
 
@@ -225,15 +225,15 @@ fn assert_gone(processes: &[u32]) {
 #[test]
 fn what_was_measured_until_it_was_interrupted_is_written() {
     for signal in [Signal::INT, Signal::TERM] {
-        let desk = Desk::new(&format!("endless-{}", signal.as_raw()), ENDLESS);
-        let run = start_endless(&desk);
+        let plan = PlanFolder::new(&format!("endless-{}", signal.as_raw()), ENDLESS);
+        let run = start_endless(&plan);
         let started = started_by(run.id());
         tell(run.id(), signal);
         let output = run.wait_with_output().expect("a child of ours");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{said}");
         assert!(said.contains("interrupted: 1 of 6 measurements were made"), "{said}");
-        let rounds: Vec<usize> = desk.results().rows.iter().map(|row| row.rounds.len()).collect();
+        let rounds: Vec<usize> = plan.results().rows.iter().map(|row| row.rounds.len()).collect();
         assert_eq!(rounds, [1, 0]);
         assert_gone(&started);
     }
@@ -242,8 +242,8 @@ fn what_was_measured_until_it_was_interrupted_is_written() {
 /// Even if the harness cannot tell them.
 #[test]
 fn server_and_client_do_not_outlive_a_harness_that_is_killed() {
-    let desk = Desk::new("killed", ENDLESS);
-    let mut run = start_endless(&desk);
+    let plan = PlanFolder::new("killed", ENDLESS);
+    let mut run = start_endless(&plan);
     let started = started_by(run.id());
     assert_eq!(started.len(), 2, "a server and a client");
     let servants: Vec<u32> =

@@ -40,15 +40,15 @@ pub(crate) enum Framing {
     Socket,
 }
 
-/// The server.
+/// A server of live data that does as it is told.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveServer {
     address: SocketAddr,
-    desk: Arc<Mutex<Desk>>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
-struct Desk {
+struct State {
     framing: Framing,
     wrongs: Vec<Wrong>,
     /// Publications that came, refused ones included.
@@ -64,11 +64,11 @@ struct Desk {
 }
 
 impl LiveServer {
-    /// Starts it.
+    /// Starts a server that listens at a port of its own.
     pub(crate) fn start(framing: Framing, wrongs: &[Wrong]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let desk = Desk {
+        let state = State {
             framing,
             wrongs: wrongs.to_vec(),
             came: 0,
@@ -78,7 +78,7 @@ impl LiveServer {
             forgets: false,
             resumed_from: Vec::new(),
         };
-        let server = Self { address, desk: Arc::new(Mutex::new(desk)) };
+        let server = Self { address, state: Arc::new(Mutex::new(state)) };
         let own = server.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -96,16 +96,16 @@ impl LiveServer {
 
     /// The `Last-Event-ID` of each stream that was asked for.
     pub(crate) fn resumed_from(&self) -> Vec<Option<usize>> {
-        self.desk().resumed_from.clone()
+        self.state().resumed_from.clone()
     }
 
     /// What was published: the values, in their order.
     pub(crate) fn values(&self) -> Vec<String> {
-        self.desk().log.iter().map(|(_, data)| data.clone()).collect()
+        self.state().log.iter().map(|(_, data)| data.clone()).collect()
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().expect("nobody panics with the desk")
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with the state")
     }
 
     /// Answers the requests of a connection. A client that goes away ends it.
@@ -126,14 +126,14 @@ impl LiveServer {
 
     fn join(&self, mut stream: TcpStream, request: &Request) {
         let last_id = request.field("last-event-id").and_then(|id| id.parse::<usize>().ok());
-        let mut desk = self.desk();
-        desk.resumed_from.push(last_id);
-        let framing = match desk.framing {
+        let mut state = self.state();
+        state.resumed_from.push(last_id);
+        let framing = match state.framing {
             Framing::Chunked => "Transfer-Encoding: chunked\r\n",
             Framing::Plain => "Connection: close\r\n",
             Framing::Socket => "",
         };
-        let (head, first) = match desk.framing {
+        let (head, first) = match state.framing {
             Framing::Socket => (upgrade(request), &b"{}\nwelcome"[..]),
             _ => (
                 format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}\r\n"),
@@ -141,46 +141,46 @@ impl LiveServer {
             ),
         };
         let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(&desk.framed(first));
-        if let Some(last_id) = last_id.filter(|_| !desk.forgets) {
-            for (_, data) in desk.log.iter().filter(|(id, _)| *id > last_id) {
-                bytes.extend_from_slice(&desk.framed(data.as_bytes()));
+        bytes.extend_from_slice(&state.framed(first));
+        if let Some(last_id) = last_id.filter(|_| !state.forgets) {
+            for (_, data) in state.log.iter().filter(|(id, _)| *id > last_id) {
+                bytes.extend_from_slice(&state.framed(data.as_bytes()));
             }
         }
         if stream.write_all(&bytes).is_ok() {
-            desk.readers.push(stream);
+            state.readers.push(stream);
         }
     }
 
     /// Publishes, and does what is to go wrong. Returns whether the connection goes on.
     fn publish(&self, stream: &TcpStream, request: &Request) -> bool {
-        let mut desk = self.desk();
-        desk.came += 1;
-        let number = desk.came;
-        if desk.wrongs.contains(&Wrong::Refuse(number)) {
+        let mut state = self.state();
+        state.came += 1;
+        let number = state.came;
+        if state.wrongs.contains(&Wrong::Refuse(number)) {
             return answer(stream, "503 Service Unavailable", "not now").is_ok();
         }
-        let event = match desk.framing {
+        let event = match state.framing {
             Framing::Socket => request.body.clone(),
             _ => format!("id: {number}\ndata: {}\n\n", request.body),
         };
-        let frame = desk.framed(event.as_bytes());
-        desk.log.push((number, event));
-        let held = std::mem::take(&mut desk.held);
-        let wrong = desk.wrongs.iter().copied().find(|wrong| wrong.number() == number);
+        let frame = state.framed(event.as_bytes());
+        state.log.push((number, event));
+        let held = std::mem::take(&mut state.held);
+        let wrong = state.wrongs.iter().copied().find(|wrong| wrong.number() == number);
         match wrong {
             Some(Wrong::Lose(_)) => {}
-            Some(Wrong::Repeat(_)) => desk.send(&[&frame[..], &frame].concat()),
-            Some(Wrong::Exchange(_)) => desk.held.push(frame),
-            Some(Wrong::CutWithin(_)) => desk.cut(&frame),
+            Some(Wrong::Repeat(_)) => state.send(&[&frame[..], &frame].concat()),
+            Some(Wrong::Exchange(_)) => state.held.push(frame),
+            Some(Wrong::CutWithin(_)) => state.cut(&frame),
             Some(Wrong::CutAndForget(_)) => {
-                desk.forgets = true;
-                desk.cut(&frame);
+                state.forgets = true;
+                state.cut(&frame);
             }
-            Some(Wrong::Refuse(_) | Wrong::Swallow(_)) | None => desk.send(&frame),
+            Some(Wrong::Refuse(_) | Wrong::Swallow(_)) | None => state.send(&frame),
         }
-        held.iter().for_each(|frame| desk.send(frame));
-        drop(desk);
+        held.iter().for_each(|frame| state.send(frame));
+        drop(state);
         if wrong == Some(Wrong::Swallow(number)) {
             return false;
         }
@@ -188,7 +188,7 @@ impl LiveServer {
     }
 }
 
-impl Desk {
+impl State {
     fn framed(&self, payload: &[u8]) -> Vec<u8> {
         match self.framing {
             Framing::Plain => payload.to_vec(),

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered, ClientPolicy, ClientTable, Handler, Mailbox, Stats, Worker};
 use staunch_netio::simulated::{Faults, PeerId, Simulated, Step, Transcript};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Status, Timeouts};
+use staunch_protocol::{Request, Status, Timeouts};
 use staunch_tests::response::Response;
 
 const TIMEOUTS: Timeouts = Timeouts {

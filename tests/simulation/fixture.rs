@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler, Piece, Post, Slice};
 use staunch_netio::simulated::Random;
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 /// Requests that wait for their answer.
 pub(crate) type Waiting = Rc<RefCell<Vec<Address>>>;

@@ -16,8 +16,7 @@ use staunch_engine::{
 };
 use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Step, Transcript};
 use staunch_netio::{Io, Tuning};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use crate::{TIMEOUTS, TURNS_MAX, seeds};
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::counts::{Ledger, StallTimes};
-use super::desk::Desk;
 use super::pace::Pace;
 use super::plan::Plan;
+use super::pool::WorkerPool;
 use super::stream::Stream;
 
 /// A truth server.
@@ -23,7 +23,7 @@ pub(crate) struct House {
     /// The gate.
     pub(crate) pace: Pace,
     /// The workers.
-    pub(crate) desk: Desk,
+    pub(crate) pool: WorkerPool,
     guests: Mutex<Guests>,
     left: Condvar,
 }
@@ -37,9 +37,9 @@ struct Guests {
 impl House {
     /// A truth server to which no client is connected yet.
     pub(crate) fn new(plan: Plan) -> Self {
-        let desk = Desk::new(plan.workers, plan.service_time, plan.work);
+        let pool = WorkerPool::new(plan.workers, plan.service_time, plan.work);
         let (guests, left) = (Mutex::default(), Condvar::new());
-        Self { plan, ledger: Ledger::default(), pace: Pace::new(), desk, guests, left }
+        Self { plan, ledger: Ledger::default(), pace: Pace::new(), pool, guests, left }
     }
 
     /// Counts a connection and keeps it reachable. `None` when the server ends.

@@ -22,7 +22,7 @@ enum Next {
     Another,
     /// An orderly close.
     Finish,
-    /// A reset.
+    /// The connection is reset.
     Reset,
     /// A close, however it comes: there is no peer any more, or no server.
     Drop,
@@ -116,7 +116,7 @@ fn respond(house: &House, stream: &Stream, request: &Request) -> Next {
         Err(_) => "bad",
     };
     house.ledger.note(|counts| *counts.requests.entry(kind).or_default() += 1);
-    if let Err(ended) = house.desk.serve(arrival, &house.pace) {
+    if let Err(ended) = house.pool.serve(arrival, &house.pace) {
         return exchange.settle(Err(ended.into()));
     }
     exchange.settle(match behaviour {

@@ -36,9 +36,9 @@ pub fn run(line: Line, store: Store, gone: impl Fn() + Send + 'static) -> io::Re
             Duration::from_secs(due_s.saturating_sub(now_unix_s())).min(SLEEP_MAX)
         });
         match work.next_event(sleep) {
-            AgentEvent::Told(ToAgent::Configure(wishes)) => work.configure(wishes),
+            AgentEvent::Message(ToAgent::Configure(wishes)) => work.configure(wishes),
             AgentEvent::Wished => work.take_wishes(),
-            AgentEvent::Told(ToAgent::Presented { .. }) | AgentEvent::Time => {}
+            AgentEvent::Message(ToAgent::Presented { .. }) | AgentEvent::Time => {}
             AgentEvent::Gone => return Ok(()),
         }
         work.do_due();

@@ -68,7 +68,7 @@ pub enum ToAgent {
     Configure(Wishes),
     /// The server now answers the challenges of the [`ToServer::Present`] with this number.
     Presented {
-        /// The number.
+        /// The number that [`ToServer::Present`] gave.
         number: u64,
     },
 }

@@ -25,7 +25,7 @@ impl Bytes {
         Self { state: seed }
     }
 
-    /// The next number.
+    /// The next number of the stream.
     pub(super) fn next_number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut number = self.state;

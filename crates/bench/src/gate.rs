@@ -6,7 +6,7 @@
 
 pub(crate) mod bed;
 pub(crate) mod clients;
-pub(crate) mod door;
+pub(crate) mod daemon;
 pub(crate) mod flood;
 mod flooded;
 mod generators;

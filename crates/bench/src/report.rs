@@ -47,7 +47,7 @@ pub(super) struct Bar {
     pub(super) promise: String,
     /// Which side is good.
     pub(super) direction: Direction,
-    /// The limit.
+    /// The value that decides whether the bar is met.
     pub(super) limit: f64,
     /// Unit of limit and samples; empty for a ratio.
     pub(super) unit: String,
@@ -206,7 +206,7 @@ pub(super) struct Report {
     pub(super) rounds: u32,
     /// Seconds of each measurement.
     pub(super) seconds: u32,
-    /// The outcomes.
+    /// What came of each scenario.
     pub(super) outcomes: Vec<ScenarioOutcome>,
 }
 

@@ -93,9 +93,9 @@ impl ServerKind {
 /// Programs that the benchmark or `cargo xtask install` builds.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
-    /// `staunch`.
+    /// The command `staunch`.
     pub(super) staunch: PathBuf,
-    /// `floor`.
+    /// The command `floor`: a server that does no more than it must.
     pub(super) floor: PathBuf,
     /// `fan`, the floor of fan-out.
     pub(super) fan: PathBuf,

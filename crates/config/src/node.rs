@@ -27,7 +27,7 @@ pub enum ValueKind {
     Switch(bool),
     /// A date, a time.
     Other,
-    /// A list.
+    /// Values in order.
     List(Vec<Node>),
     /// A table, in the order of the file.
     Table(Vec<(Name, Node)>),

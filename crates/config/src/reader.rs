@@ -17,7 +17,7 @@ pub enum Origin {
     Default,
     /// The file, at this place in bytes.
     File(usize),
-    /// The environment.
+    /// A variable of the environment.
     Environment,
     /// The command line.
     Flag,
@@ -26,7 +26,7 @@ pub enum Origin {
 /// A value that was read.
 #[derive(Debug, Clone)]
 pub struct GivenKey {
-    /// Its key.
+    /// The key that has this value.
     pub key: &'static Key,
     /// The value as it would be written.
     pub value: Node,

@@ -7,7 +7,7 @@ pub struct Sources {
     pub flags: Vec<(String, String)>,
     /// Variables by their full names. Empty ones say nothing; those of no key are ignored.
     pub environment: Vec<(String, String)>,
-    /// The file.
+    /// The configuration file, if there is one.
     pub file: Option<File>,
 }
 

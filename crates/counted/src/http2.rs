@@ -59,7 +59,7 @@ pub(crate) fn run(count: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// One delivery, as the engine makes it; how many requests were answered.
+/// Gives a delivery to the session as the engine does; how many requests were answered.
 #[inline(never)]
 fn answer_all(
     session: &mut Session,
@@ -116,7 +116,7 @@ fn first_block() -> Vec<u8> {
     block
 }
 
-/// The same by numbers, but for the path.
+/// The fields of [`first_block`] by their numbers in the table, but for the path.
 fn again_block() -> Vec<u8> {
     let newest = 62;
     let authority = newest + FIELDS.len() as u8;

@@ -20,7 +20,7 @@ use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// The same in milliseconds since 1970.
+/// The moment of [`DATE`] in milliseconds since 1970.
 const UNIX_MS: u64 = 1_795_168_800_000;
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
 /// Any moment will do: no deadline passes.
@@ -169,7 +169,7 @@ fn answer_all(
     answered
 }
 
-/// One delivery of bytes, as the engine handles it.
+/// Gives a delivery of bytes to the session, as the engine does.
 fn deliver(
     session: &mut Session,
     heads: &mut RequestMemory,

@@ -115,8 +115,9 @@ impl SettingChange {
 
 /// Puts back what the file says that was, unless somebody has set it since, and removes the file.
 ///
-/// # Errors When there is no such file, it was not written by `--apply`, or a value cannot be written: then
-/// the file stays.
+/// # Errors
+/// When there is no such file, it was not written by `--apply`, or a value cannot be written: then the file
+/// stays.
 pub fn undo(host: &Host, file: &Path) -> Result<Undone, String> {
     if !file.exists() {
         return Err(format!(

@@ -46,7 +46,7 @@ impl Host {
         Self { listeners, ..self }
     }
 
-    /// The root.
+    /// The folder beneath which the host's files are read.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -122,7 +122,7 @@ impl Host {
         self.memory_field("MemTotal").unwrap_or(CONNECTIONS_MIN * CONNECTION_BYTES)
     }
 
-    /// Pages of memory.
+    /// Memory of the host in pages of 4 KiB.
     pub(crate) fn memory_pages(&self) -> u64 {
         self.memory_bytes() / 4096
     }

@@ -144,7 +144,7 @@ impl Flags {
 pub struct Header {
     /// What the frame is for.
     pub kind: Kind,
-    /// Its flags.
+    /// Flags of the frame.
     pub flags: Flags,
     /// The sender's address.
     pub source: u16,

@@ -115,13 +115,13 @@ pub struct Passed {
     pub control_received: u64,
     /// Messages handed on.
     pub messages_received: u64,
-    /// Messages sent.
+    /// Messages sent to peers.
     pub messages_sent: u64,
     /// Control frames sent.
     pub control_sent: u64,
 }
 
-/// A node.
+/// The state of a node: its peers, its messages under way, and its deadlines.
 #[derive(Debug)]
 pub struct Node {
     settings: Settings,

@@ -45,7 +45,7 @@ pub struct FrameOut<'a> {
     pub header: Header,
     /// The header's bytes.
     pub head: [u8; HEADER_BYTES],
-    /// The payload.
+    /// The bytes of the caller.
     pub payload: &'a [u8],
 }
 

@@ -27,7 +27,7 @@ use crate::limits::{FRESH_MS, GENERATIONS, HELLO_AGAIN_MS, MTU_ETHERNET, RESOLVI
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own {
-    /// Its address.
+    /// The address of the node.
     pub address: u16,
     /// Its link address.
     pub link: Link,
@@ -74,7 +74,7 @@ pub enum PeerEvent {
 /// A peer as it is told to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address.
+    /// The address of the peer.
     pub address: u16,
     /// Its link address.
     pub link: Link,

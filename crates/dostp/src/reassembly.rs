@@ -26,9 +26,9 @@ pub struct Bounds {
     pub source_bytes_max: usize,
     /// Messages of one source.
     pub source_messages_max: usize,
-    /// Bytes of all.
+    /// Most bytes of all peers together.
     pub node_bytes_max: usize,
-    /// Messages of all.
+    /// Most messages of all peers together.
     pub node_messages_max: usize,
 }
 

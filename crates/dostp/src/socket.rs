@@ -91,7 +91,7 @@ pub struct Opened {
     pub backend: Backend,
     /// Why the ones before it were not.
     pub refused: Vec<(Backend, io::Error)>,
-    /// The interface.
+    /// The interface that frames go through.
     pub interface: Interface,
     /// What the host's administrator should know, in words.
     pub remarks: Vec<String>,

@@ -53,8 +53,9 @@ impl Ids {
 /// A flow: source address, source port, destination port.
 pub type Flow = (u16, u16, u16);
 
+/// The ids of a flow, and when it was used last.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FlowEntry {
     flow: Flow,
     ids: Ids,
     used_ms: u64,
@@ -63,7 +64,7 @@ struct Place {
 /// The ids of all flows to a node, in a table that never grows: the flow unused for longest gives way.
 #[derive(Debug)]
 pub struct FlowIds {
-    sets: Vec<[Option<Place>; IDS_WAYS]>,
+    sets: Vec<[Option<FlowEntry>; IDS_WAYS]>,
     hasher: SeedableRandomState,
 }
 
@@ -80,7 +81,7 @@ impl FlowIds {
     #[inline]
     pub fn has(&self, flow: Flow, id: u16, now_ms: u64) -> bool {
         let set = &self.sets[self.set(flow)];
-        set.iter().flatten().any(|place| place.flow == flow && place.is_fresh(now_ms) && place.ids.has(id))
+        set.iter().flatten().any(|entry| entry.flow == flow && entry.is_fresh(now_ms) && entry.ids.has(id))
     }
 
     /// Notes a message, and says whether it is new.
@@ -88,27 +89,27 @@ impl FlowIds {
     pub fn note(&mut self, flow: Flow, id: u16, now_ms: u64) -> bool {
         let set = self.set(flow);
         let set = &mut self.sets[set];
-        if let Some(place) = set.iter_mut().flatten().find(|place| place.flow == flow) {
-            if !place.is_fresh(now_ms) {
-                place.ids = Ids::new(id);
-                place.used_ms = now_ms;
+        if let Some(entry) = set.iter_mut().flatten().find(|entry| entry.flow == flow) {
+            if !entry.is_fresh(now_ms) {
+                entry.ids = Ids::new(id);
+                entry.used_ms = now_ms;
                 return true;
             }
-            place.used_ms = now_ms;
-            return place.ids.note(id);
+            entry.used_ms = now_ms;
+            return entry.ids.note(id);
         }
-        let oldest = set.iter_mut().min_by_key(|place| place.map_or(0, |place| place.used_ms + 1));
-        if let Some(place) = oldest {
-            *place = Some(Place { flow, ids: Ids::new(id), used_ms: now_ms });
+        let oldest = set.iter_mut().min_by_key(|entry| entry.map_or(0, |entry| entry.used_ms + 1));
+        if let Some(entry) = oldest {
+            *entry = Some(FlowEntry { flow, ids: Ids::new(id), used_ms: now_ms });
         }
         true
     }
 
     /// Forgets all flows of a source.
     pub fn forget(&mut self, source: u16) {
-        for place in self.sets.iter_mut().flatten() {
-            if place.is_some_and(|place| place.flow.0 == source) {
-                *place = None;
+        for entry in self.sets.iter_mut().flatten() {
+            if entry.is_some_and(|entry| entry.flow.0 == source) {
+                *entry = None;
             }
         }
     }
@@ -121,7 +122,7 @@ impl FlowIds {
     }
 }
 
-impl Place {
+impl FlowEntry {
     fn is_fresh(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.used_ms) < IDS_AGE_MS_MAX
     }

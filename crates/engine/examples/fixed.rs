@@ -8,8 +8,7 @@ use std::sync::Arc;
 use staunch_engine::{
     Answer, Answered, ClientPolicy, Engine, Handler, IoChoice, Pressure, Settings, notice_on_standard_error,
 };
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Status, Timeouts};
+use staunch_protocol::{Request, Status, Timeouts};
 
 struct Fixed {
     block: Arc<[u8]>,

@@ -12,8 +12,7 @@ use staunch_engine::{
     notice_on_standard_error,
 };
 use staunch_netio::clock;
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Status, Timeouts};
+use staunch_protocol::{Request, Status, Timeouts};
 
 struct Burner {
     work_ns: u64,

@@ -13,7 +13,7 @@ mod trusted;
 
 use std::net::{IpAddr, SocketAddr};
 
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 pub use self::policy::{ClientPolicy, ClientRate};
 pub use self::table::ClientTable;

@@ -14,10 +14,10 @@ mod tied;
 pub(crate) mod turn;
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
 use staunch_protocol::http2::WorkerMemory;
 use staunch_protocol::limits::SPILL_BYTES_MAX;
-use staunch_protocol::{Status, Timeouts};
+use staunch_protocol::{Request, Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
 pub(crate) use crate::connection::marks::Marks;

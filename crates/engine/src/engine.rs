@@ -3,7 +3,7 @@
 //! It owns the listening sockets until the workers take them. It must never look at what is served. Order of
 //! calls: `Engine::bind`, then whatever needs `post`, `control` or `stats`, then `run`.
 
-mod means;
+mod resources;
 mod settings;
 
 use std::io;
@@ -17,7 +17,7 @@ use staunch_netio::uring::Uring;
 use staunch_netio::{Capacity, FileReader, Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
-use self::means::{BoundSockets, ChosenBackend, choose, limit_connections, limit_memory, listen};
+use self::resources::{BoundSockets, ChosenBackend, choose, limit_connections, limit_memory, listen};
 pub use self::settings::{IoChoice, Settings};
 use crate::clients::{ClientPolicy, ClientTable};
 use crate::control::Control;

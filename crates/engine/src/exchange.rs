@@ -23,8 +23,7 @@ pub(crate) mod under_way;
 
 use std::net::IpAddr;
 
-use staunch_protocol::Status;
-use staunch_protocol::http1::{KeptRequest, Request};
+use staunch_protocol::{KeptRequest, Request, Status};
 use staunch_tls::ClientIdentity;
 
 use self::address::Address;

@@ -5,8 +5,7 @@
 
 use std::net::IpAddr;
 
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 use staunch_tls::ClientIdentity;
 
 use crate::exchange::Finished;

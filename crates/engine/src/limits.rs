@@ -75,10 +75,10 @@ pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
 /// A worker whose turns are longer than this may have bytes before it that came long ago: a backend reports
 /// some thousand things a turn at most, each of which costs more than two microseconds.
 pub(crate) const DRAIN_TURN_MS_MAX: u64 = 10;
-/// How long a queue must have been empty since a listener's door was shut: those who were about to connect
-/// have so long for the rest of their handshake, and for their first bytes, before which the kernel keeps
-/// them to itself. Half a second is a slow way there and back, and what an idle connection has at the end
-/// too.
+/// How long a queue must have been empty since a listener began to drop SYN segments: clients that were about
+/// to connect have so long for the rest of their handshake, and for their first bytes, before which the
+/// kernel keeps them to itself. Half a second is a slow way there and back, and what an idle connection has
+/// at the end too.
 pub(crate) const LEAVE_QUIET_MS: u64 = 500;
 /// A queue of so many may have been full a moment ago: a worker that keeps up has fewer.
 pub(crate) const LEAVE_CROWD: u32 = 16;

@@ -21,7 +21,7 @@ use self::capacity::Capacity;
 pub use self::capacity::Pressure;
 pub(crate) use self::complaint::Complaints;
 pub use self::complaint::notice_on_standard_error;
-pub(crate) use self::connection_limit::{Means, connection_limit};
+pub(crate) use self::connection_limit::{HostResources, connection_limit};
 use self::memory::Account;
 pub(crate) use self::memory_budget::{Memory, memory_budget};
 use self::newcomers::Newcomers;

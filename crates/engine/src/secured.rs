@@ -18,7 +18,7 @@ use staunch_netio::{FileReader, Outgoing, Slot, WarmedPart};
 use staunch_tls::{Agreed, Asleep, Awake, ClientIdentity, Fault, Handshake};
 
 pub(crate) use self::drawing::Drawn;
-use self::drawing::Means;
+use self::drawing::FileInput;
 use self::handshakes::Handshakes;
 use self::rests::Rests;
 pub use self::settings::TlsSettings;
@@ -38,7 +38,7 @@ pub(crate) struct Secured {
     handshakes: Handshakes,
     rests: Rests,
     visitors: Visitors,
-    means: Means,
+    file_input: FileInput,
     /// Connections whose next bytes nobody reads ahead yet.
     cold: Vec<Slot>,
     awake: u32,
@@ -51,7 +51,7 @@ impl Secured {
     /// From now on secured listeners have this.
     pub(crate) fn set(&mut self, settings: TlsSettings, reader: FileReader) {
         self.settings = Some(settings);
-        self.means.reader = Some(reader);
+        self.file_input.reader = Some(reader);
     }
 
     /// Whether a wall stands before this connection.
@@ -218,7 +218,7 @@ impl Secured {
     /// Fills `output` with the next piece that stands to be sent on a connection.
     pub(crate) fn fill(&mut self, slot: Slot, bytes_max: usize, output: &mut Vec<u8>) -> Drawn {
         match self.walls.get_mut(slot as usize) {
-            Some(Wall::Active(wall)) => wall.fill(&mut self.means, bytes_max, output),
+            Some(Wall::Active(wall)) => wall.fill(&mut self.file_input, bytes_max, output),
             _ => Drawn::All,
         }
     }
@@ -226,14 +226,14 @@ impl Secured {
     /// Has the bytes read ahead for which a connection waits; `token` tells it from others.
     pub(crate) fn warm(&mut self, slot: Slot, token: u64) {
         let Some(Wall::Active(wall)) = self.walls.get_mut(slot as usize) else { return };
-        if !wall.warm(&self.means, token) {
+        if !wall.warm(&self.file_input, token) {
             self.cold.push(slot);
         }
     }
 
     /// What was read ahead.
     pub(crate) fn take_warmed(&mut self) -> Vec<WarmedPart> {
-        self.means.reader.as_ref().map_or_else(Vec::new, FileReader::take)
+        self.file_input.reader.as_ref().map_or_else(Vec::new, FileReader::take)
     }
 
     /// Connections that are to try again.
@@ -319,7 +319,7 @@ impl Secured {
 
     /// Gives memory back.
     pub(crate) fn shrink(&mut self) {
-        self.means.shrink();
+        self.file_input.shrink();
         self.rests.shrink();
         self.visitors.shrink();
         self.cold.shrink_to_fit();

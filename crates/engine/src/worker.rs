@@ -118,7 +118,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             index,
         };
         for listener in 0..listeners {
-            worker.io.open_door(listener);
+            worker.io.admit_syn(listener);
             worker.io.accept(listener);
         }
         worker

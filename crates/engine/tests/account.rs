@@ -13,8 +13,7 @@ use proptest::test_runner::{Config, TestRunner};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use staunch_engine::{Answer, Answered, Handler, Mailbox, Piece, Slice, Stats, Worker};
 use staunch_netio::{Epoll, Waker, memory};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Status, Timeouts};
+use staunch_protocol::{Request, Status, Timeouts};
 
 const PEERS: usize = 100;
 /// The most that was held in any case: where nothing is held, nothing is proved.

@@ -12,7 +12,7 @@ const VALUE_WIDTH: f64 = 120.0;
 const ROW_HEIGHT: f64 = 30.0;
 const BAR_HEIGHT: f64 = 18.0;
 
-/// A bar.
+/// A bar of a chart.
 #[derive(Debug, Clone)]
 pub struct Bar<'a> {
     /// What was measured.

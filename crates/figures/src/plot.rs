@@ -57,7 +57,7 @@ pub enum Shape {
 }
 
 impl Series {
-    /// A line.
+    /// A series that is drawn as a line.
     pub fn line(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
         Self { class, label: label.to_owned(), values, shape: Shape::Line }
     }

@@ -211,7 +211,7 @@ impl Controller {
         }
     }
 
-    /// One tick: takes in what was seen, says what to do until the next.
+    /// Takes in what a tick has seen, and says what to do until the next.
     pub fn step(&mut self, o: &Observation) -> Decision {
         let interval_ns = o.interval_ns.min(GAP_NS);
         self.see(o, interval_ns);

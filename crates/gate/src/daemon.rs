@@ -28,7 +28,7 @@ use crate::layout::Counters;
 use crate::observation::{Observation, Orders};
 use crate::program::{Attach, Program, Way};
 use crate::sensors::{Closeness, Sensors};
-use crate::snapshot::{Board, Door, DoorError};
+use crate::snapshot::{Board, StatusSocket, StatusSocketError};
 
 pub use plan::Plan;
 pub use telling::{Event, Say};
@@ -49,7 +49,7 @@ pub struct Daemon {
     sensors: Sensors,
     addresses: Addresses,
     doubt: Doubt,
-    /// One for each port, in the order of lines.
+    /// A line for each port, in the order of lines.
     ports: Vec<PortLine>,
     teller: Teller,
     /// What each line has counted.
@@ -57,7 +57,7 @@ pub struct Daemon {
     totals: Counters,
     rush: Rush,
     before_ns: u64,
-    doors: Vec<Door>,
+    status_sockets: Vec<StatusSocket>,
 }
 
 impl Daemon {
@@ -68,7 +68,7 @@ impl Daemon {
     /// or another program.
     pub fn start(plan: Plan, version: &str, say: Say) -> Result<Self, String> {
         let board = Board::default();
-        let (doors, mut notes) = make_doors(&plan.interfaces)?;
+        let (status_sockets, mut notes) = make_status_sockets(&plan.interfaces)?;
         let (sensors, lost) = Sensors::open(&plan.ports);
         notes.extend(lost);
         let (mut program, mut posts) = attach(&plan)?;
@@ -98,7 +98,7 @@ impl Daemon {
             counters,
             rush: Rush::default(),
             before_ns: now_ns,
-            doors,
+            status_sockets,
         })
     }
 
@@ -132,8 +132,8 @@ impl Daemon {
         let _ = clock::fine_timers();
         self.teller.begin(punctual::run_first());
         let board = self.board();
-        for door in &mut self.doors {
-            if let Err(error) = door.open(&board) {
+        for socket in &mut self.status_sockets {
+            if let Err(error) = socket.open(&board) {
                 self.teller.trouble("figures", &error);
             }
         }
@@ -143,7 +143,7 @@ impl Daemon {
             let every_ns = self.ports.iter().map(PortLine::every_ns).min().unwrap_or(u64::MAX);
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
-                // It was not let run, or the host slept: what was missed is not made up for.
+                // The daemon was not let run, or the host slept: what was missed is not made up for.
                 self.teller.late();
                 due_ns = now_ns + every_ns;
             }
@@ -249,15 +249,15 @@ fn attach(plan: &Plan) -> Result<(Program, Vec<Post>), String> {
     Ok((program, posts))
 }
 
-/// Makes a door for each interface. What it says when it cannot is a note.
-fn make_doors(interfaces: &[String]) -> Result<(Vec<Door>, Vec<String>), String> {
-    let (mut doors, mut notes) = (Vec::new(), Vec::new());
+/// Makes a socket of status for each interface. A socket that cannot be made is a note.
+fn make_status_sockets(interfaces: &[String]) -> Result<(Vec<StatusSocket>, Vec<String>), String> {
+    let (mut sockets, mut notes) = (Vec::new(), Vec::new());
     for interface in interfaces {
-        match Door::new(interface) {
-            Ok(door) => doors.push(door),
-            Err(DoorError::Unusable(note)) => notes.push(note),
-            Err(DoorError::Taken(text)) => return Err(text),
+        match StatusSocket::new(interface) {
+            Ok(socket) => sockets.push(socket),
+            Err(StatusSocketError::Unusable(note)) => notes.push(note),
+            Err(StatusSocketError::Taken(text)) => return Err(text),
         }
     }
-    Ok((doors, notes))
+    Ok((sockets, notes))
 }

@@ -15,7 +15,7 @@ pub enum GateError {
     NoInterface(String),
     /// Another program is on the interface.
     Busy {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
         /// The other program's number.
         id: u32,

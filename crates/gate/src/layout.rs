@@ -81,7 +81,7 @@ pub struct Counters {
     pub other: u64,
     /// Segments to a protected port that are not judged, in frames of at most 128 bytes. All SYN are small.
     pub small: u64,
-    /// The same in larger frames.
+    /// Segments to a protected port that are not judged, in larger frames.
     pub large: u64,
     /// Fragments; they pass.
     pub fragments: u64,
@@ -120,7 +120,7 @@ pub struct Flows {
     pub left_silent: u64,
     /// Ended while they waited.
     pub left_waiting: u64,
-    /// Ended.
+    /// Connections that have ended.
     pub ended: u64,
     /// Reads by the server.
     pub reads: u64,

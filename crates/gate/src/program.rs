@@ -42,14 +42,14 @@ pub use trial::{Judgement, Trial};
 /// The program on one interface or several, which share credits, clients and counters. Dropping takes it off.
 pub struct Program {
     loaded: Loaded,
-    places: Vec<Place>,
+    interfaces: Vec<AttachedInterface>,
     notes: Vec<String>,
     /// The host's addresses, unless they were named.
     followed: Option<FollowedAddresses>,
 }
 
-/// Where it is.
-struct Place {
+/// An interface that the program is on.
+struct AttachedInterface {
     name: String,
     index: u32,
     way: Way,
@@ -82,7 +82,7 @@ impl Program {
             [] => Some(FollowedAddresses::begin(own, &mut notes)?),
             named => own.fixed(named).map(|()| None)?,
         };
-        let mut program = Self { loaded, places: Vec::new(), notes, followed };
+        let mut program = Self { loaded, interfaces: Vec::new(), notes, followed };
         program.add(attach.interface, attach.way)?;
         Ok(program)
     }
@@ -96,18 +96,18 @@ impl Program {
         interface::expect_free(interface, index)?;
         let (link, way, note) = put_on(self.loaded.gate()?, interface, index, way)?;
         self.notes.extend(note);
-        self.places.push(Place { name: interface.to_owned(), index, way, _link: link });
+        self.interfaces.push(AttachedInterface { name: interface.to_owned(), index, way, _link: link });
         Ok(way)
     }
 
     /// Takes it off an interface, named as it was given. One it is not on is none of its business.
     pub fn leave(&mut self, interface: &str) {
-        self.places.retain(|place| place.name != interface);
+        self.interfaces.retain(|attached| attached.name != interface);
     }
 
     /// How it gets at the frames of its first interface.
     pub fn way(&self) -> Way {
-        self.places.first().map_or(Way::Auto, |place| place.way)
+        self.interfaces.first().map_or(Way::Auto, |interface| interface.way)
     }
 
     /// What is lost on this host, each in a sentence.
@@ -133,8 +133,10 @@ impl Program {
     /// What the kernel says.
     pub fn lost(&mut self) -> io::Result<Vec<&str>> {
         let id = self.loaded.id()?;
-        let is_lost = |place: &&Place| !interface::program_on(place.index).is_ok_and(|on| on == Some(id));
-        Ok(self.places.iter().filter(is_lost).map(|place| place.name.as_str()).collect())
+        let is_lost = |interface: &&AttachedInterface| {
+            !interface::program_on(interface.index).is_ok_and(|on| on == Some(id))
+        };
+        Ok(self.interfaces.iter().filter(is_lost).map(|interface| interface.name.as_str()).collect())
     }
 
     /// Gives orders to all lines and with them the heartbeat: they hold for 900 ms after `now_ns`
@@ -146,7 +148,7 @@ impl Program {
         self.loaded.give_all(orders, now_ns)
     }
 
-    /// The same to one line: that of the port at this place of [`Attach::ports`].
+    /// Gives orders to a single line: that of the port at this place of [`Attach::ports`].
     ///
     /// # Errors
     /// There is no such line; what the kernel says.
@@ -171,7 +173,8 @@ impl Program {
         Ok(Counters::together(&self.line_counters()?))
     }
 
-    /// The same of each line, in the order of [`Attach::ports`]. Frames that are no SYN stand in the first.
+    /// What each line has counted, in the order of [`Attach::ports`]. Frames that are no SYN stand in the
+    /// first.
     ///
     /// # Errors
     /// What the kernel says.
@@ -210,7 +213,7 @@ fn put_on(
     }
 }
 
-/// Somebody may have come between the look and the deed.
+/// Why the program cannot be put on: another one may have come between the look and the deed.
 fn refusal(name: &str, index: u32, error: &ProgramError) -> GateError {
     match interface::expect_free(name, index) {
         Err(busy) => busy,

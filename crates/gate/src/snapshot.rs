@@ -3,15 +3,15 @@
 //! It owns the form of that and the place where the latest one stands. It must never change anything, nor
 //! make the loop wait for somebody who looks.
 
-mod door;
 mod seats;
+mod status_socket;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use door::{Door, DoorError, ask, follow};
-pub(crate) use door::{namespace, record};
+pub use status_socket::{StatusSocket, StatusSocketError, ask, follow};
+pub(crate) use status_socket::{namespace, record};
 
 /// Figures of a moment. Counts are since the start of the daemon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub reason: Option<String>,
     /// What the operator should know of a load that no gate can keep out.
     pub hint: Option<String>,
-    /// Each interface.
+    /// Figures of each protected interface.
     pub interfaces: Vec<InterfaceFigures>,
     /// Each protected port, which has a line of its own. Beside it stand the figures of all together.
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub connections: Option<ConnectionFigures>,
     /// What the controller makes of it.
     pub estimate: EstimateFigures,
-    /// The host.
+    /// What is seen of the host.
     pub host: HostFigures,
     /// The daemon itself.
     pub daemon: DaemonFigures,
@@ -67,7 +67,7 @@ pub struct Snapshot {
     pub notes: Vec<String>,
 }
 
-/// An interface.
+/// Figures of a protected interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceFigures {
     /// As it was named to the daemon.
@@ -113,7 +113,7 @@ pub struct PortFigures {
 /// Accept queues of a port. What is not to be had is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueFigures {
-    /// Listeners.
+    /// How many sockets listen at the port.
     pub listeners: Option<u32>,
     /// Connections in their accept queues.
     pub waiting: Option<u64>,
@@ -237,11 +237,11 @@ pub struct ConnectionFigures {
     /// The server spoke first.
     #[serde(default)]
     pub spoken: u64,
-    /// Ended.
+    /// Connections that have ended.
     pub ended: u64,
     /// Ended before the server began.
     pub abandoned: u64,
-    /// Reads.
+    /// How often the server read from connections.
     pub reads: u64,
     /// How many wait now: they have sent something, and the server has not begun.
     pub waiting: u64,
@@ -322,7 +322,7 @@ pub struct DaemonFigures {
 pub struct Board(Arc<Mutex<Snapshot>>);
 
 impl Board {
-    /// The latest.
+    /// The snapshot that was put up last.
     pub fn latest(&self) -> Snapshot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

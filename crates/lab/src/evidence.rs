@@ -58,7 +58,7 @@ impl fmt::Display for ClaimVerdict {
 pub struct Evidence {
     /// What was compared.
     pub what: String,
-    /// The figures.
+    /// The figures that were compared.
     pub figures: Figures,
     /// What they say.
     pub verdict: ClaimVerdict,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered, Handler};
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use crate::wire;
 use crate::work;

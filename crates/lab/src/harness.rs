@@ -38,7 +38,7 @@ pub struct Setup {
 /// What is measured next.
 #[derive(Debug, Clone, Copy)]
 pub struct HarnessStep<'a> {
-    /// The row.
+    /// The row of the plan.
     pub row: &'a Row,
     /// The round, from 1.
     pub round: u64,

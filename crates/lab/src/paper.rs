@@ -36,7 +36,7 @@ pub struct PaperRow {
 }
 
 impl PaperRow {
-    /// All connections.
+    /// Connections of all children together.
     pub fn connections(&self) -> u64 {
         self.children as u64 * self.loops
     }

@@ -13,7 +13,7 @@ use crate::statistics::{Rank, mean_costs, rank};
 pub struct Question {
     /// How it spoke.
     pub protocol: Protocol,
-    /// Its children.
+    /// Children of the client, each with connections of its own.
     pub children: usize,
     /// Connections or requests of each.
     pub loops: u64,

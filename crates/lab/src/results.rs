@@ -12,7 +12,7 @@ pub const SCHEMA: u32 = 1;
 /// A run of the laboratory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// [`SCHEMA`].
+    /// The version of this form: [`SCHEMA`].
     pub schema: u32,
     /// The plan's name or file.
     pub plan: String,
@@ -72,7 +72,7 @@ pub enum AskedBy {
     /// A process each, as in the paper.
     #[default]
     Processes,
-    /// A thread each.
+    /// A thread for each child.
     Threads,
     /// States of one loop over epoll, in one process: the cheapest.
     Epoll,

@@ -11,9 +11,9 @@ use std::cell::Cell;
 use std::time::UNIX_EPOCH;
 
 use staunch_netio::clock;
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{BodyRule, Method, Request};
 
 /// Most bytes a model reads at once: a request of the paper has six, one of a browser some hundred.
 pub const READ_BYTES: usize = 4096;

@@ -6,7 +6,7 @@
 use crate::form::{Form, Shape};
 use crate::gap;
 use crate::interest::Grants;
-use crate::letter::Place;
+use crate::letter::UpdateKey;
 use crate::limits::{DELIVERY_BYTES_MAX, SLICES_PER_DELIVERY_MAX};
 use crate::ring::Entry;
 use crate::topic::{Kind, TopicId};
@@ -26,10 +26,10 @@ pub struct Batch {
     pub has_gap: bool,
     /// Where forms do not exist yet: the forms of all updates, so that they come with one letter and are
     /// there together. If there are any, nothing is to be sent.
-    pub missing: Vec<(Place, Form)>,
+    pub missing: Vec<(UpdateKey, Form)>,
 }
 
-/// One update that a topic owes.
+/// An update that a topic owes.
 struct Owed<'a> {
     number: u64,
     topic: TopicId,
@@ -54,8 +54,8 @@ fn in_order(from: u64, number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>
     batch.slices.extend(gaps.into_iter().map(|(_, mark)| mark));
     let forms: Vec<Option<&Bytes>> = owed.iter().map(|owed| owed.entry.form(owed.form)).collect();
     if forms.contains(&None) {
-        let place = |owed: &Owed<'_>| Place { topic: owed.topic, number: owed.number };
-        batch.missing = owed.iter().map(|owed| (place(owed), owed.form)).collect();
+        let key = |owed: &Owed<'_>| UpdateKey { topic: owed.topic, number: owed.number };
+        batch.missing = owed.iter().map(|owed| (key(owed), owed.form)).collect();
     }
     batch.slices.extend(forms.into_iter().flatten().cloned());
     batch

@@ -50,7 +50,7 @@ impl ClientError {
 pub struct Disconnect {
     /// The code of the close frame.
     pub code: u16,
-    /// Its reason.
+    /// The text behind the code.
     pub reason: &'static str,
 }
 

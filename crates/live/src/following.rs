@@ -16,7 +16,7 @@ use crate::update::Update;
 pub enum FollowedValue<'a> {
     /// Topics have a new value; the first one is a log or not.
     Updated {
-        /// The update.
+        /// The update that carries the value.
         update: &'a Arc<Update>,
         /// Whether its topic is a log.
         is_log: bool,
@@ -25,14 +25,14 @@ pub enum FollowedValue<'a> {
     Forgotten(TopicName),
 }
 
-/// See the module's text.
+/// Names and last values of topics, as letters tell them.
 #[derive(Debug, Default)]
 pub struct Following {
     topics: HashMap<TopicId, (TopicName, Kind)>,
 }
 
 impl Following {
-    /// One that has heard nothing yet.
+    /// A follower that has heard nothing yet.
     pub fn new() -> Self {
         Self { topics: HashMap::new() }
     }

@@ -130,7 +130,7 @@ impl Form {
         Self(NonZeroU8::MIN.saturating_add(index as u8))
     }
 
-    /// The same without differences: what a reader gets that has no value yet.
+    /// The form without differences: what a reader gets that has no value yet.
     pub(crate) fn whole(self) -> Self {
         match self.shape() {
             Shape::Patch => Self::numbered(self.index() - TRANSPORTS.len()),

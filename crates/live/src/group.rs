@@ -26,9 +26,9 @@ pub(crate) struct Group {
     pub(crate) number: u64,
     cursor: u32,
     remaining: u32,
-    /// It stands in the queue of waves.
+    /// The group stands in the queue of waves.
     pub(crate) queued: bool,
-    /// It is one reader's alone, and changes with what that asks for.
+    /// The group is that of a single reader, and changes with what that reader asks for.
     pub(crate) is_own: bool,
     /// Bytes of its names.
     names_bytes: usize,

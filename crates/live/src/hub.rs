@@ -22,7 +22,7 @@ pub use settings::HubSettings;
 
 use crate::encoder::Encoder;
 use crate::form::{Form, FormSet};
-use crate::letter::{Letter, Made, News, Place, Request, TopicFacts};
+use crate::letter::{Letter, Made, News, Request, TopicFacts, UpdateKey};
 use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
 use crate::ring::Entry;
@@ -79,7 +79,7 @@ impl Hub {
         for topic in kept.topics {
             held.extend(topic.updates.iter().map(|update| (update.number, topic.name.clone())));
             let id = hub.topic_of(&topic.name, topic.kind == Kind::Log);
-            hub.shelf.begin_behind(Place { topic: id, number: topic.dropped_to });
+            hub.shelf.begin_behind(UpdateKey { topic: id, number: topic.dropped_to });
             updates.extend(topic.updates);
         }
         updates.sort_unstable_by_key(|update| update.number);
@@ -181,7 +181,7 @@ impl Hub {
                 self.memory.free(freed);
                 self.memory.forget_topic(&name);
             }
-            self.news.push(News::Forgotten(Place { topic: id, number: self.number }));
+            self.news.push(News::Forgotten(UpdateKey { topic: id, number: self.number }));
         }
         self.shelf.next_due_ms().into_iter().chain(self.held_back.next_due_ms()).min()
     }
@@ -220,7 +220,7 @@ impl Hub {
             news.push(News::Topic(facts));
             updates.extend(topic.ring.after(0));
             if topic.ring.dropped_to() > 0 {
-                news.push(News::Dropped(Place { topic: id, number: topic.ring.dropped_to() }));
+                news.push(News::Dropped(UpdateKey { topic: id, number: topic.ring.dropped_to() }));
             }
         }
         updates.sort_unstable_by_key(|entry| entry.update.number);
@@ -260,14 +260,14 @@ impl Hub {
         let moment = Moment { now_ms, age_ms: self.age_ms(update) };
         for (id, _) in &update.topics {
             // A restored update of several topics may have left the ring of one of them before the restart.
-            if !self.shelf.holds(Place { topic: *id, number: update.number }) {
+            if !self.shelf.holds(UpdateKey { topic: *id, number: update.number }) {
                 continue;
             }
             let entry = Entry::new(update.clone(), made.clone());
-            self.memory.keep(&entry, Place { topic: *id, number: update.number });
-            if let Some((place, freed)) = self.shelf.push(*id, entry, moment) {
+            self.memory.keep(&entry, UpdateKey { topic: *id, number: update.number });
+            if let Some((key, freed)) = self.shelf.push(*id, entry, moment) {
                 self.memory.free(freed);
-                self.news.push(News::Dropped(place));
+                self.news.push(News::Dropped(key));
             }
         }
         self.memory.tidy(&self.shelf);
@@ -286,8 +286,8 @@ impl Hub {
     /// Lets the oldest updates of rings go until so many bytes more are there; whether they are.
     fn relieve(&mut self, needed: usize) -> bool {
         while self.memory.lacks(needed) {
-            let Some(place) = self.memory.relieve(&mut self.shelf) else { return false };
-            self.news.push(News::Dropped(place));
+            let Some(key) = self.memory.relieve(&mut self.shelf) else { return false };
+            self.news.push(News::Dropped(key));
         }
         true
     }
@@ -306,8 +306,8 @@ impl Hub {
 
     /// Makes the forms of one delivery, which come with one letter; gives of how many bytes of values they
     /// were made. Where there is no room for them, older forms go, or these with a later letter.
-    pub fn make(&mut self, wanted: &[(Place, Form)]) -> usize {
-        let made = wanted.iter().map(|(place, form)| self.make_later(*place, *form)).sum();
+    pub fn make(&mut self, wanted: &[(UpdateKey, Form)]) -> usize {
+        let made = wanted.iter().map(|(key, form)| self.make_later(*key, *form)).sum();
         self.memory.tidy(&self.shelf);
         self.let_forms_go();
         made
@@ -315,8 +315,8 @@ impl Hub {
 
     /// While more is held than may be: lets forms go that stand in no letter which is still to be posted.
     pub fn let_forms_go(&mut self) {
-        while let Some(place) = self.memory.relieve_forms(&mut self.shelf) {
-            self.news.push(News::FormsDropped(place));
+        while let Some(key) = self.memory.relieve_forms(&mut self.shelf) {
+            self.news.push(News::FormsDropped(key));
         }
     }
 
@@ -328,8 +328,8 @@ impl Hub {
         }
     }
 
-    fn make_later(&mut self, place: Place, form: Form) -> usize {
-        let Some(entry) = self.shelf.entry_mut(place) else { return 0 };
+    fn make_later(&mut self, key: UpdateKey, form: Form) -> usize {
+        let Some(entry) = self.shelf.entry_mut(key) else { return 0 };
         let (mut from_bytes, mut added_bytes) = (0, 0);
         if entry.form(form).is_none() {
             from_bytes = entry.update.value.bytes().len();
@@ -340,8 +340,8 @@ impl Hub {
             }
         }
         if let Some(bytes) = entry.form(form) {
-            self.news.push(News::Form(place, form, bytes.clone()));
-            self.memory.want(place, added_bytes);
+            self.news.push(News::Form(key, form, bytes.clone()));
+            self.memory.want(key, added_bytes);
         }
         from_bytes
     }

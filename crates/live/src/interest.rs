@@ -198,7 +198,7 @@ impl Interest {
             + self.patterns.iter().map(Pattern::held_bytes).sum::<usize>()
     }
 
-    /// The same with other grants.
+    /// This interest with other grants.
     #[must_use]
     pub fn granted(&self, grants: Grants) -> Self {
         Self { grants, ..self.clone() }

@@ -13,7 +13,7 @@ use crate::limits::{KEY_BYTES_MAX, KEY_MS_MAX, KEYS_MAX};
 pub enum KeyUse<T> {
     /// Nothing: publish, and remember what came of it.
     New,
-    /// The same request came before, with this outcome.
+    /// This request came before, with this outcome.
     Repeated(T),
     /// 422: the key came with another request.
     Other,

@@ -14,7 +14,7 @@ use crate::version::Epoch;
 /// The forms of an update that were made when it was published.
 pub type Made = Arc<[(Form, Bytes)]>;
 
-/// One letter of a batch: each worker gets the same.
+/// A letter of a batch: each worker gets the same.
 #[derive(Debug, Clone)]
 pub struct Letter {
     /// The life of the numbering.
@@ -32,7 +32,7 @@ impl Letter {
     }
 }
 
-/// One thing that happened.
+/// Something that happened.
 #[derive(Debug, Clone)]
 pub enum News {
     /// There is a new topic.
@@ -40,13 +40,13 @@ pub enum News {
     /// There is an update. Numbers only grow.
     Update(Arc<Update>, Made),
     /// Updates of a topic up to a number left its ring.
-    Dropped(Place),
+    Dropped(UpdateKey),
     /// A topic is not there any more.
-    Forgotten(Place),
+    Forgotten(UpdateKey),
     /// A form of an earlier update, which was asked for.
-    Form(Place, Form, Bytes),
+    Form(UpdateKey, Form, Bytes),
     /// The forms of an update are not kept any more: they are made again when they are wanted.
-    FormsDropped(Place),
+    FormsDropped(UpdateKey),
 }
 
 /// A new topic.
@@ -57,9 +57,9 @@ pub struct TopicFacts {
     pub(crate) kind: Kind,
 }
 
-/// An update's place in its topic.
+/// An update of a topic: the topic, and the number of the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Place {
+pub struct UpdateKey {
     pub(crate) topic: TopicId,
     pub(crate) number: u64,
 }
@@ -69,10 +69,10 @@ pub struct Place {
 pub enum Request {
     /// This worker has a reader with the form from now on.
     Hold(Form),
-    /// It has none any more.
+    /// This worker has no reader with the form any more.
     Release(Form),
     /// Make these forms of updates.
-    Make(Vec<(Place, Form)>),
+    Make(Vec<(UpdateKey, Form)>),
     /// Readers of a topic came or left.
     Readers(TopicName, i64),
     /// Readers of a pattern came or left.

@@ -49,7 +49,7 @@ pub use form::{Coding, Form, FormSet, Shape, Transport};
 pub use hub::{Accepted, Content, Expected, Hub, HubSettings, Publication, PublishFault};
 pub use interest::{Grants, Interest, InterestFault};
 pub use keys::{IdempotencyKeys, KeyUse};
-pub use letter::{Letter, Made, News, Place, Request};
+pub use letter::{Letter, Made, News, Request, UpdateKey};
 pub use merge_patch::{difference, merge};
 pub use name::{NameFault, TopicName};
 pub use pattern::Pattern;

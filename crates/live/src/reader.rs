@@ -24,13 +24,13 @@ pub enum Start {
 pub struct Marks(u8);
 
 impl Marks {
-    /// It is answered once, and ends: a long poll.
+    /// The reader is answered once, and ends: a long poll.
     pub const ONCE: Self = Self(1);
     /// A send to it is under way: waves pass it by.
     pub const SENDING: Self = Self(2);
-    /// It is a WebSocket.
+    /// The reader is a WebSocket.
     pub const SOCKET: Self = Self(4);
-    /// It is being closed: nothing is sent to it any more.
+    /// The connection of the reader is being closed: nothing is sent to it any more.
     pub const CLOSING: Self = Self(8);
     /// What it makes the view hold is told to whoever keeps account of its connection.
     pub const COUNTED: Self = Self(16);
@@ -51,7 +51,7 @@ impl Marks {
     }
 }
 
-/// A reader.
+/// A reader of live data: its place in the numbering, its group, and what is known of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     /// Everything of its topics up to this number was handed over.

@@ -374,7 +374,7 @@ impl World {
         self.connections[slot].is_stalled ^= true;
     }
 
-    /// Nobody stalls any more, and everything that is under way arrives.
+    /// Ends all stalls, and lets everything arrive that is under way.
     fn settle(&mut self) {
         for _ in 0..100_000 {
             self.post();

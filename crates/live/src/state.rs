@@ -47,7 +47,7 @@ pub enum Sync {
     Off,
 }
 
-/// The store.
+/// The store of a site's live data: a file of values and rings.
 pub struct StateStore {
     /// The open file; none after a failed write and after `release`, until `agree` opens it again.
     database: Option<Database>,

@@ -42,7 +42,7 @@ impl Value {
     }
 }
 
-/// One update. Several topics may share it; each reader gets it once.
+/// A numbered update. Several topics may share it; each reader gets it once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Update {
     /// Its place in the numbering of all updates; from 1.
@@ -73,7 +73,7 @@ impl Update {
         &self.topics[0].1
     }
 
-    /// All its topics.
+    /// The names of the topics that it is published to.
     pub fn topics(&self) -> impl Iterator<Item = &TopicName> {
         self.topics.iter().map(|(_, name)| name)
     }

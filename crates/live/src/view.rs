@@ -32,7 +32,7 @@ use topics::{Topics, ViewTopic};
 /// What a newcomer gets.
 #[derive(Debug)]
 pub enum Joined {
-    /// It is a reader now; the batch is to be sent to it first.
+    /// The asker is a reader now; the batch is to be sent to it first.
     Reader(Reader, Batch),
     /// Something has to be done before: post the requests to the hub, join again when that is done, and then
     /// call [`View::waited`]. Until then the hub makes the form for every update, and the view keeps the
@@ -256,7 +256,7 @@ impl View {
         let known =
             |version: Version| version.epoch == self.epoch && version.number <= self.number + ahead_max;
         let (from, is_fresh) = match start {
-            // Who wants differences needs the value they are differences from.
+            // A reader of differences needs the value they are differences from.
             Start::Now if form.shape() != Shape::Patch => (self.number, true),
             Start::After(version) if known(version) => (version.number, false),
             Start::After(_) => {

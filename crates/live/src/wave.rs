@@ -26,7 +26,7 @@ pub enum Delivery {
     Broken,
 }
 
-/// Who owns the connections of readers.
+/// The owner of the readers' connections.
 pub trait Audience {
     /// The reader that a connection is.
     fn reader(&mut self, slot: u32) -> &mut Reader;

@@ -29,7 +29,7 @@ impl Backend {
         }
     }
 
-    /// Its name.
+    /// The name that reports give it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Uring(_) => "io_uring",

@@ -10,9 +10,9 @@ use staunch_protocol::answer::{HeadMemory, Step};
 
 use crate::check::CheckState;
 use crate::connection::{ClientConnection, ConnectionState, Flight};
-use crate::desk::NetworkSide;
 use crate::end::End;
 use crate::mix::Mix;
+use crate::network_side::NetworkSide;
 use crate::order::WaitingOrder;
 use crate::tally::Tally;
 
@@ -79,10 +79,10 @@ impl LaneClient {
     ///
     /// # Errors
     /// The errno, when there is no room for one.
-    pub(crate) fn dial<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> Result<Slot, i32> {
+    pub(crate) fn dial<I: Io>(&mut self, net: &mut NetworkSide<I>) -> Result<Slot, i32> {
         let target = &self.targets[self.target_next];
         self.target_next = (self.target_next + 1) % self.targets.len();
-        let slot = desk.connect(self.lane, target)?;
+        let slot = net.connect(self.lane, target)?;
         self.tally.counts.connections_begun += 1;
         Ok(slot)
     }
@@ -102,142 +102,142 @@ impl LaneClient {
 
     /// Adds a request to a connection; `flush` sends it.
     #[inline]
-    pub(crate) fn ask<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
-        self.expect(desk, slot, intended_ns);
-        desk.connections[slot as usize].unsent += 1;
+    pub(crate) fn ask<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
+        self.expect(net, slot, intended_ns);
+        net.connections[slot as usize].unsent += 1;
     }
 
     /// Adds a request whose bytes the lane sends by itself.
     #[inline]
-    pub(crate) fn expect<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
+    pub(crate) fn expect<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
         self.tally.counts.offered += 1;
         self.tally.counts.attempted += 1;
-        self.tally.record_drift(desk.now_ns.saturating_sub(intended_ns));
+        self.tally.record_drift(net.now_ns.saturating_sub(intended_ns));
         self.tally.span.begin(intended_ns);
-        let connection = &mut desk.connections[slot as usize];
+        let connection = &mut net.connections[slot as usize];
         connection.flights.push_back(Flight { intended_ns, entry: self.mix.draw() });
         connection.asked = connection.asked.saturating_add(1);
         self.in_flight += 1;
-        self.await_answer(desk, slot);
+        self.await_answer(net, slot);
     }
 
     /// Sends what was asked, unless the connection is not made yet or a send is under way.
     #[inline]
-    pub(crate) fn flush<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
-        let connection = &desk.connections[slot as usize];
+    pub(crate) fn flush<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        let connection = &net.connections[slot as usize];
         if connection.state != ConnectionState::Open || connection.sending || connection.unsent == 0 {
             return;
         }
-        let mut outgoing = desk.take_spare();
-        let unix_ms = desk.unix_ms();
-        let connection = &mut desk.connections[slot as usize];
+        let mut outgoing = net.take_spare();
+        let unix_ms = net.unix_ms();
+        let connection = &mut net.connections[slot as usize];
         let first = connection.flights.len() - connection.unsent as usize;
         for flight in connection.flights.range(first..) {
             self.mix.write(flight.entry, self.serial, slot, unix_ms, &mut outgoing);
             self.serial += 1;
         }
         connection.unsent = 0;
-        self.send(desk, slot, outgoing);
+        self.send(net, slot, outgoing);
     }
 
     /// Sends a container of the lane's own making.
     #[inline]
-    pub(crate) fn send<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, outgoing: Box<Outgoing>) {
+    pub(crate) fn send<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, outgoing: Box<Outgoing>) {
         self.tally.counts.sent_bytes += outgoing.length_bytes();
-        desk.connections[slot as usize].sending = true;
-        desk.io.send(slot, outgoing, false);
+        net.connections[slot as usize].sending = true;
+        net.io.send(slot, outgoing, false);
     }
 
     /// The kernel has taken a container, or never will: then there is an errno.
     #[inline]
     pub(crate) fn sent<I: Io>(
         &mut self,
-        desk: &mut NetworkSide<I>,
+        net: &mut NetworkSide<I>,
         slot: Slot,
         outgoing: Box<Outgoing>,
         errno: i32,
     ) {
-        desk.put_spare(outgoing);
-        desk.connections[slot as usize].sending = false;
+        net.put_spare(outgoing);
+        net.connections[slot as usize].sending = false;
         if errno == 0 {
-            self.flush(desk, slot);
+            self.flush(net, slot);
         } else {
-            self.not_sent(desk, slot, errno);
+            self.not_sent(net, slot, errno);
         }
     }
 
     /// A server that takes no more may have answered before: what it said is read first, then comes its end.
     /// Of anything else no end may ever come.
     #[cold]
-    fn not_sent<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
+    fn not_sent<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let end = End::of_errno(errno);
-        if end != End::Reset && desk.connections[slot as usize].state == ConnectionState::Open {
-            self.give_up(desk, slot, end);
+        if end != End::Reset && net.connections[slot as usize].state == ConnectionState::Open {
+            self.give_up(net, slot, end);
         }
     }
 
     /// The connection is made, or could not be. Returns whether it is.
-    pub(crate) fn connected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) -> bool {
-        let connection = &mut desk.connections[slot as usize];
+    pub(crate) fn connected<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) -> bool {
+        let connection = &mut net.connections[slot as usize];
         if connection.state != ConnectionState::Connecting {
             return false;
         }
-        let took_ns = desk.now_ns.saturating_sub(connection.begun_ns);
+        let took_ns = net.now_ns.saturating_sub(connection.begun_ns);
         if errno != 0 {
-            self.give_up(desk, slot, End::of_errno(errno));
+            self.give_up(net, slot, End::of_errno(errno));
             return false;
         }
         connection.state = ConnectionState::Open;
         self.tally.counts.connections_made += 1;
         self.tally.times.connect.record(took_ns);
-        desk.io.receive(slot);
+        net.io.receive(slot);
         if took_ns >= RETRANSMISSION_AFTER_NS {
-            desk.io.inspect(slot);
+            net.io.inspect(slot);
         }
-        self.flush(desk, slot);
+        self.flush(net, slot);
         true
     }
 
     /// The kernel told how many segments it has sent again.
-    pub(crate) fn inspected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, retransmitted: u32) {
+    pub(crate) fn inspected<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, retransmitted: u32) {
         self.tally.counts.syn_retransmitted += u64::from(retransmitted);
-        if desk.connections[slot as usize].close_when_inspected {
+        if net.connections[slot as usize].close_when_inspected {
             self.inspections -= 1;
-            desk.close(slot);
+            net.close(slot);
         }
     }
 
     /// Bytes came. Returns how many requests they have answered; the connection may be leaving or closing
     /// afterwards.
     #[inline]
-    pub(crate) fn received<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, input: Input) -> u32 {
+    pub(crate) fn received<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, input: Input) -> u32 {
         self.tally.counts.received_bytes += u64::from(input.length);
-        let connection = &mut desk.connections[slot as usize];
+        let connection = &mut net.connections[slot as usize];
         if connection.state != ConnectionState::Open {
-            desk.io.release(input);
+            net.io.release(input);
             return 0;
         }
-        let reading = self.read(connection, desk.io.input(&input), desk.now_ns);
-        desk.io.release(input);
+        let reading = self.read(connection, net.io.input(&input), net.now_ns);
+        net.io.release(input);
         if reading.answers > 0 {
-            self.waiting.remove(&mut desk.connections, slot);
-            if !desk.connections[slot as usize].flights.is_empty() {
-                self.await_answer(desk, slot);
+            self.waiting.remove(&mut net.connections, slot);
+            if !net.connections[slot as usize].flights.is_empty() {
+                self.await_answer(net, slot);
             }
         }
         match reading.then {
             Then::GoOn => {}
-            Then::Leave => self.leave(desk, slot),
-            Then::GiveUp(end) => self.give_up(desk, slot, end),
+            Then::Leave => self.leave(net, slot),
+            Then::GiveUp(end) => self.give_up(net, slot, end),
         }
         reading.answers
     }
 
     /// The server has closed or reset the connection.
-    pub(crate) fn ended<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
-        let connection = &mut desk.connections[slot as usize];
+    pub(crate) fn ended<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) {
+        let connection = &mut net.connections[slot as usize];
         match connection.state {
-            ConnectionState::Leaving => return desk.close(slot),
+            ConnectionState::Leaving => return net.close(slot),
             ConnectionState::Open => {}
             _ => return,
         }
@@ -247,64 +247,64 @@ impl LaneClient {
             && connection.answering
             && let Ok(Some(step)) = connection.reader.end()
         {
-            self.settle_answer(connection, step.status, desk.now_ns);
+            self.settle_answer(connection, step.status, net.now_ns);
         }
-        self.give_up(desk, slot, End::Reset);
+        self.give_up(net, slot, End::Reset);
     }
 
     /// No further request goes over this connection: waits for the server to close it.
-    pub(crate) fn leave<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
-        self.settle_flights(desk, slot, End::Reset);
-        let connection = &mut desk.connections[slot as usize];
+    pub(crate) fn leave<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        self.settle_flights(net, slot, End::Reset);
+        let connection = &mut net.connections[slot as usize];
         connection.state = ConnectionState::Leaving;
-        self.leaving.push_back((desk.now_ns + LEAVING_NS, slot, connection.begun_ns));
+        self.leaving.push_back((net.now_ns + LEAVING_NS, slot, connection.begun_ns));
     }
 
     /// Closes a connection and settles what was under way on it.
-    pub(crate) fn give_up<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, end: End) {
-        self.settle_flights(desk, slot, end);
-        let connection = &mut desk.connections[slot as usize];
-        let age_ns = desk.now_ns.saturating_sub(connection.begun_ns);
+    pub(crate) fn give_up<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, end: End) {
+        self.settle_flights(net, slot, end);
+        let connection = &mut net.connections[slot as usize];
+        let age_ns = net.now_ns.saturating_sub(connection.begun_ns);
         if connection.state == ConnectionState::Connecting && age_ns >= RETRANSMISSION_AFTER_NS {
             connection.state = ConnectionState::Closing;
             connection.close_when_inspected = true;
             self.inspections += 1;
-            desk.io.inspect(slot);
+            net.io.inspect(slot);
         } else {
-            desk.close(slot);
+            net.close(slot);
         }
     }
 
     /// Lists a connection among those that wait, if there is an end to its client's patience.
     #[inline]
-    fn await_answer<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
+    fn await_answer<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
         if self.patience_ns.is_some() {
-            self.waiting.insert(&mut desk.connections, slot);
+            self.waiting.insert(&mut net.connections, slot);
         }
     }
 
     /// Gives up what clients have waited too long for. Returns when there is something to be done again.
     #[inline]
-    pub(crate) fn expire<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
+    pub(crate) fn expire<I: Io>(&mut self, net: &mut NetworkSide<I>) -> u64 {
         while let Some(&(until_ns, slot, begun_ns)) = self.leaving.front() {
-            let connection = &desk.connections[slot as usize];
+            let connection = &net.connections[slot as usize];
             let leaving = connection.state == ConnectionState::Leaving && connection.begun_ns == begun_ns;
-            if leaving && until_ns > desk.now_ns {
+            if leaving && until_ns > net.now_ns {
                 break;
             }
             self.leaving.pop_front();
             if leaving {
-                desk.close(slot);
+                net.close(slot);
             }
         }
         let leaving_ns = self.leaving.front().map_or(u64::MAX, |leaving| leaving.0);
         let Some(patience_ns) = self.patience_ns else { return leaving_ns };
         while let Some(slot) = self.waiting.first() {
-            let until_ns = desk.connections[slot as usize].waits_since_ns().saturating_add(patience_ns);
-            if until_ns > desk.now_ns {
+            let until_ns = net.connections[slot as usize].waits_since_ns().saturating_add(patience_ns);
+            if until_ns > net.now_ns {
                 return until_ns.min(leaving_ns);
             }
-            self.give_up(desk, slot, End::TimedOut);
+            self.give_up(net, slot, End::TimedOut);
         }
         leaving_ns
     }
@@ -387,16 +387,16 @@ impl LaneClient {
 
     /// All flights of a connection end: the oldest as told, those behind it because its connection ends, or
     /// because all of them wait for the same.
-    fn settle_flights<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, end: End) {
-        self.waiting.remove(&mut desk.connections, slot);
-        let flights = &mut desk.connections[slot as usize].flights;
+    fn settle_flights<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, end: End) {
+        self.waiting.remove(&mut net.connections, slot);
+        let flights = &mut net.connections[slot as usize].flights;
         let count = flights.len() as u64;
         flights.clear();
         if count == 0 {
             return;
         }
         self.in_flight -= count;
-        self.tally.span.end(desk.now_ns);
+        self.tally.span.end(net.now_ns);
         let behind = if end == End::WrongAnswer { End::Reset } else { end };
         end.count(&mut self.tally.counts, 1);
         behind.count(&mut self.tally.counts, count - 1);

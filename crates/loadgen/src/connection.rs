@@ -1,4 +1,4 @@
-//! One connection of the generator, and the requests under way on it.
+//! A connection of the generator, and the requests under way on it.
 //!
 //! It must never call the network or count: the lane does both.
 

@@ -12,9 +12,9 @@ use staunch_netio::uring::Uring;
 use staunch_netio::{Capacity, Epoll, Io, Waker, clock};
 
 use crate::backend::Backend;
-use crate::desk::NetworkSide;
 use crate::fault::Fault;
 use crate::fitting::{self, Fittings};
+use crate::network_side::NetworkSide;
 use crate::plan::Plan;
 use crate::tally::Report;
 use crate::worker::{RunControl, Times, Worker};
@@ -62,7 +62,7 @@ impl WorkerThreads {
         Ok(crew)
     }
 
-    /// All begin.
+    /// Has all threads begin.
     pub(crate) fn begin(&self, times: Times) {
         for begin in &self.begins {
             // A thread that is gone tells why when it is dismissed.
@@ -125,12 +125,12 @@ impl Post {
     }
 
     fn offer<I: Io>(&self, io: I, fittings: Fittings) -> Result<(), Fault> {
-        let desk = NetworkSide::new(io, self.number as u32);
+        let net = NetworkSide::new(io, self.number as u32);
         if self.ready.send(Ok(())).is_err() {
             return Ok(());
         }
         let Ok(times) = self.begins.recv() else { return Ok(()) };
-        Worker::new(desk, fittings.begin(times.began_ns, times.until_ns), times)
+        Worker::new(net, fittings.begin(times.began_ns, times.until_ns), times)
             .run(&self.control, &self.report)
             .map_err(|error| Fault::new(format!("{} has failed: {error}", self.backend.name())))
     }

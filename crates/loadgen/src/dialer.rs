@@ -6,7 +6,7 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::LaneClient;
-use crate::desk::NetworkSide;
+use crate::network_side::NetworkSide;
 
 /// Pause after a connection failed, so that a server that is not there is not asked a million times a second.
 const PAUSE_NS: u64 = 10_000_000;
@@ -41,24 +41,24 @@ impl Dialer {
     pub(crate) fn due<I: Io>(
         &mut self,
         client: &mut LaneClient,
-        desk: &mut NetworkSide<I>,
+        net: &mut NetworkSide<I>,
         mut dials_max: u64,
         mut begun: impl FnMut(&mut LaneClient, &mut NetworkSide<I>, Slot),
     ) -> (u64, bool) {
         while self.live < self.wanted && self.connecting < CONNECTING_MAX && dials_max > 0 {
             dials_max -= 1;
-            if self.at_ns > desk.now_ns {
+            if self.at_ns > net.now_ns {
                 return (self.at_ns, false);
             }
-            self.at_ns = self.at_ns.max(desk.now_ns.saturating_sub(PAUSE_NS)) + self.gap_ns;
-            match client.dial(desk) {
+            self.at_ns = self.at_ns.max(net.now_ns.saturating_sub(PAUSE_NS)) + self.gap_ns;
+            match client.dial(net) {
                 Ok(slot) => {
                     self.live += 1;
                     self.connecting += 1;
-                    begun(client, desk, slot);
+                    begun(client, net, slot);
                 }
                 Err(_) => {
-                    self.at_ns = desk.now_ns + PAUSE_NS;
+                    self.at_ns = net.now_ns + PAUSE_NS;
                     return (self.at_ns, true);
                 }
             }

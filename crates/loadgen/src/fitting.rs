@@ -46,12 +46,12 @@ enum Work {
 
 /// Which of how many threads.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ThreadIndex {
     number: u32,
     of: u32,
 }
 
-impl Place {
+impl ThreadIndex {
     /// Whether there is at least one for this thread. Of nothing, the first thread has all.
     fn has_part_of(self, count: u32) -> bool {
         self.number < count.max(1)
@@ -63,15 +63,15 @@ impl Place {
 /// # Errors
 /// What is wrong with a request, a schedule or an address.
 pub(crate) fn fit(plan: &Plan, thread: usize) -> Result<Fittings, Fault> {
-    let place = Place { number: thread as u32, of: plan.threads.len() as u32 };
+    let thread_index = ThreadIndex { number: thread as u32, of: plan.threads.len() as u32 };
     let lanes = plan.lanes.iter().filter(|lane| !matches!(lane.kind, LaneKind::Flood(_)));
     let fit = |(number, lane): (usize, &LanePlan)| {
         let seed = plan.seed.wrapping_add(number as u64 * 7919);
-        let mut mix = Mix::new(&lane.mix, seed, place.number)?;
-        let work = work(lane, &mut mix, seed, place)?;
+        let mut mix = Mix::new(&lane.mix, seed, thread_index.number)?;
+        let work = work(lane, &mut mix, seed, thread_index)?;
         let client = ClientPlan {
             lane: number as u16,
-            targets: targets(plan, lane, place),
+            targets: targets(plan, lane, thread_index),
             patience_ns: lane.patience.map(nanoseconds),
             late_after_ns: lane.late_after.map(nanoseconds),
             mix,
@@ -116,37 +116,37 @@ impl Fitting {
     }
 }
 
-fn work(lane: &LanePlan, mix: &mut Mix, seed: u64, place: Place) -> Result<Work, Fault> {
+fn work(lane: &LanePlan, mix: &mut Mix, seed: u64, thread_index: ThreadIndex) -> Result<Work, Fault> {
     let slow = |connections: &u32, interval, pace| Work::Slow {
-        connections: share(*connections, place),
+        connections: share(*connections, thread_index),
         interval_ns: nanoseconds(interval),
         pace,
     };
     Ok(match &lane.kind {
         LaneKind::Closed { connections, pipeline, requests_per_connection, requests } => {
             Work::Closed(ClosedPlan {
-                connections: share(*connections, place),
+                connections: share(*connections, thread_index),
                 pipeline: *pipeline,
                 requests_per_connection: *requests_per_connection,
-                requests: requests.map(|requests| share_of_requests(requests, *connections, place)),
+                requests: requests.map(|requests| share_of_requests(requests, *connections, thread_index)),
             })
         }
         LaneKind::Open { slots: SlotPlan::Kept { connections_max }, .. }
-            if !place.has_part_of(*connections_max) =>
+            if !thread_index.has_part_of(*connections_max) =>
         {
             Work::Closed(ClosedPlan::NOTHING)
         }
         LaneKind::Open { arrivals, profile, slots } => {
             let parts = match slots {
-                SlotPlan::PerRequest => place.of,
-                SlotPlan::Kept { connections_max } => place.of.min(*connections_max).max(1),
+                SlotPlan::PerRequest => thread_index.of,
+                SlotPlan::Kept { connections_max } => thread_index.of.min(*connections_max).max(1),
             };
-            let share = Share { part: place.number, parts };
+            let share = Share { part: thread_index.number, parts };
             let schedule = Schedule::new(arrivals, profile, seed, share)?;
             let (slots, prepared) = match slots {
                 SlotPlan::PerRequest => (SlotPlan::PerRequest, 0),
                 SlotPlan::Kept { connections_max } => {
-                    let connections_max = self::share(*connections_max, place);
+                    let connections_max = self::share(*connections_max, thread_index);
                     let rate_per_s = profile.first_rate_per_s() / f64::from(parts);
                     let prepared = (rate_per_s * PREPARED_S).ceil() as u32;
                     (SlotPlan::Kept { connections_max }, prepared.min(connections_max))
@@ -165,8 +165,8 @@ fn work(lane: &LanePlan, mix: &mut Mix, seed: u64, place: Place) -> Result<Work,
         }
         LaneKind::SlowReader { connections, interval } => slow(connections, *interval, Pace::Sip),
         LaneKind::Hold { connections, open_per_s, request_first } => Work::Hold {
-            connections: share(*connections, place),
-            open_per_s: open_per_s.map(|rate| rate / f64::from(place.of)),
+            connections: share(*connections, thread_index),
+            open_per_s: open_per_s.map(|rate| rate / f64::from(thread_index.of)),
             request_first: *request_first,
         },
         LaneKind::Flood(_) => return Err(Fault::new("a flood has no share of a thread")),
@@ -204,7 +204,7 @@ fn head(mix: &mut Mix, length_bytes: Option<u64>) -> Vec<u8> {
 
 /// A target per source, or one without. Threads take sources in turn, so that, as long as they are equally
 /// fast, no source comes a second time before all have come once.
-fn targets(plan: &Plan, lane: &LanePlan, place: Place) -> Vec<Target> {
+fn targets(plan: &Plan, lane: &LanePlan, thread_index: ThreadIndex) -> Vec<Target> {
     let target = |source| Target {
         address: plan.address.clone(),
         source,
@@ -214,29 +214,29 @@ fn targets(plan: &Plan, lane: &LanePlan, place: Place) -> Vec<Target> {
     if plan.sources.is_empty() {
         return vec![target(None)];
     }
-    in_turn(&plan.sources, place).map(|source| target(Some(*source))).collect()
+    in_turn(&plan.sources, thread_index).map(|source| target(Some(*source))).collect()
 }
 
 /// All of them, this thread's share first, then those of the other threads.
-fn in_turn<T>(all: &[T], place: Place) -> impl Iterator<Item = &T> {
-    let Place { number, of } = place;
+fn in_turn<T>(all: &[T], thread_index: ThreadIndex) -> impl Iterator<Item = &T> {
+    let ThreadIndex { number, of } = thread_index;
     (0..of).flat_map(move |next| all.iter().skip(((number + next) % of) as usize).step_by(of as usize))
 }
 
 /// This thread's share of a count: the first threads take what cannot be divided.
-fn share(count: u32, place: Place) -> u32 {
-    share_of(u64::from(count), place) as u32
+fn share(count: u32, thread_index: ThreadIndex) -> u32 {
+    share_of(u64::from(count), thread_index) as u32
 }
 
 /// This thread's share of a lane's requests. A thread without a connection can send none.
-fn share_of_requests(requests: u64, connections: u32, place: Place) -> u64 {
-    let of = place.of.min(connections);
-    if place.number < of { share_of(requests, Place { of, ..place }) } else { 0 }
+fn share_of_requests(requests: u64, connections: u32, thread_index: ThreadIndex) -> u64 {
+    let of = thread_index.of.min(connections);
+    if thread_index.number < of { share_of(requests, ThreadIndex { of, ..thread_index }) } else { 0 }
 }
 
-fn share_of(count: u64, place: Place) -> u64 {
-    let of = u64::from(place.of);
-    count / of + u64::from(u64::from(place.number) < count % of)
+fn share_of(count: u64, thread_index: ThreadIndex) -> u64 {
+    let of = u64::from(thread_index.of);
+    count / of + u64::from(u64::from(thread_index.number) < count % of)
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -251,7 +251,7 @@ mod tests {
     fn shares_add_up() {
         for count in [0, 1, 7, 64, 1_000_001] {
             for of in 1..9 {
-                let shares = (0..of).map(|number| share(count, Place { number, of }));
+                let shares = (0..of).map(|number| share(count, ThreadIndex { number, of }));
                 assert_eq!(shares.sum::<u32>(), count);
             }
         }
@@ -262,7 +262,7 @@ mod tests {
         for (count, of) in [(2048, 2), (7, 3), (2, 4), (5, 1)] {
             let all: Vec<u32> = (0..count).collect();
             let each: Vec<Vec<u32>> =
-                (0..of).map(|number| in_turn(&all, Place { number, of }).copied().collect()).collect();
+                (0..of).map(|number| in_turn(&all, ThreadIndex { number, of }).copied().collect()).collect();
             let mut first: Vec<u32> =
                 each.iter().flat_map(|own| own.iter().take((count / of) as usize).copied()).collect();
             first.sort_unstable();
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn no_thread_without_a_connection_has_requests() {
         for (requests, connections, of) in [(100, 1, 2), (7, 3, 8), (1_000_003, 5, 4), (3, 64, 4)] {
-            let share = |number| Place { number, of };
+            let share = |number| ThreadIndex { number, of };
             let mut sum = 0;
             for number in 0..of {
                 let part = share_of_requests(requests, connections, share(number));
@@ -287,13 +287,19 @@ mod tests {
             }
             assert_eq!(sum, requests);
         }
-        assert_eq!(share_of_requests(5, 0, Place { number: 0, of: 2 }), 0);
+        assert_eq!(share_of_requests(5, 0, ThreadIndex { number: 0, of: 2 }), 0);
     }
 
     #[test]
     fn a_thread_without_a_slot_has_no_part_in_a_schedule() {
-        let place = |number| Place { number, of: 4 };
-        assert_eq!([0, 1, 2, 3].map(|number| place(number).has_part_of(2)), [true, true, false, false]);
-        assert_eq!([0, 1, 2, 3].map(|number| place(number).has_part_of(0)), [true, false, false, false]);
+        let thread_index = |number| ThreadIndex { number, of: 4 };
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| thread_index(number).has_part_of(2)),
+            [true, true, false, false]
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| thread_index(number).has_part_of(0)),
+            [true, false, false, false]
+        );
     }
 }

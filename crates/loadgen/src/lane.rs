@@ -10,8 +10,8 @@ pub(crate) mod slow;
 use staunch_netio::{Completion, Io, Slot};
 
 use crate::client::LaneClient;
-use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
+use crate::network_side::NetworkSide;
 use closed::Closed;
 use hold::Hold;
 use open::Open;
@@ -27,39 +27,39 @@ pub(crate) enum Lane {
 impl Lane {
     /// Begins what is due. Returns when something is due again.
     #[inline]
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, net: &mut NetworkSide<I>) -> u64 {
         match self {
-            Self::Closed(lane) => lane.due(desk),
-            Self::Open(lane) => lane.due(desk),
-            Self::Slow(lane) => lane.due(desk),
-            Self::Hold(lane) => lane.due(desk),
+            Self::Closed(lane) => lane.due(net),
+            Self::Open(lane) => lane.due(net),
+            Self::Slow(lane) => lane.due(net),
+            Self::Hold(lane) => lane.due(net),
         }
     }
 
     /// Does what can be done before the run begins.
-    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut NetworkSide<I>) {
+    pub(crate) fn prepare<I: Io>(&mut self, net: &mut NetworkSide<I>) {
         if let Self::Open(lane) = self {
-            lane.prepare(desk);
+            lane.prepare(net);
         }
     }
 
     /// Deals with what has happened to one of its connections, the one in that slot.
     #[inline]
-    pub(crate) fn handle<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, completion: Completion) {
+    pub(crate) fn handle<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, completion: Completion) {
         match completion {
             Completion::Received { input, .. } => {
-                let answers = self.client().received(desk, slot, input);
-                self.received(desk, slot, answers);
+                let answers = self.client().received(net, slot, input);
+                self.received(net, slot, answers);
             }
-            Completion::Sent { outgoing, errno, .. } => self.client().sent(desk, slot, outgoing, errno),
-            Completion::Connected { errno, .. } => self.connected(desk, slot, errno),
-            Completion::Ended { errno, .. } => self.client().ended(desk, slot, errno),
+            Completion::Sent { outgoing, errno, .. } => self.client().sent(net, slot, outgoing, errno),
+            Completion::Connected { errno, .. } => self.connected(net, slot, errno),
+            Completion::Ended { errno, .. } => self.client().ended(net, slot, errno),
             Completion::Inspected { retransmitted, .. } => {
-                self.client().inspected(desk, slot, retransmitted);
+                self.client().inspected(net, slot, retransmitted);
             }
             Completion::Closed { .. } => {
-                desk.closed(slot);
-                self.gone(desk, slot);
+                net.closed(slot);
+                self.gone(net, slot);
             }
             Completion::Progress { .. }
             | Completion::Woken
@@ -68,7 +68,7 @@ impl Lane {
             | Completion::AcceptStopped { .. } => {}
         }
         if let Self::Hold(lane) = self {
-            lane.recount(&mut desk.connections[slot as usize]);
+            lane.recount(&mut net.connections[slot as usize]);
         }
     }
 
@@ -112,40 +112,40 @@ impl Lane {
         }
     }
 
-    fn connected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
-        let made = self.client().connected(desk, slot, errno);
-        let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
+    fn connected<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) {
+        let made = self.client().connected(net, slot, errno);
+        let was_dialing = std::mem::take(&mut net.connections[slot as usize].dialing);
         if was_dialing && let Some(dialer) = self.dialer() {
-            dialer.connected(desk.now_ns, made);
+            dialer.connected(net.now_ns, made);
         }
         match self {
-            Self::Slow(lane) if made => lane.opened(desk, slot),
-            Self::Open(lane) if made => lane.opened(desk, slot),
+            Self::Slow(lane) if made => lane.opened(net, slot),
+            Self::Open(lane) if made => lane.opened(net, slot),
             _ => {}
         }
     }
 
     #[inline]
-    fn received<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, answers: u32) {
+    fn received<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, answers: u32) {
         match self {
-            Self::Slow(lane) => lane.received(desk, slot, answers),
+            Self::Slow(lane) => lane.received(net, slot, answers),
             _ if answers == 0 => {}
-            Self::Closed(lane) => lane.answered(desk, slot, answers),
-            Self::Open(lane) => lane.answered(desk, slot),
+            Self::Closed(lane) => lane.answered(net, slot, answers),
+            Self::Open(lane) => lane.answered(net, slot),
             Self::Hold(_) => {}
         }
     }
 
-    fn gone<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
-        let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
+    fn gone<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        let was_dialing = std::mem::take(&mut net.connections[slot as usize].dialing);
         match self {
-            Self::Open(lane) => return lane.gone(desk),
-            Self::Slow(lane) => lane.gone(desk),
-            Self::Hold(lane) => lane.dialer.lost(desk.now_ns),
+            Self::Open(lane) => return lane.gone(net),
+            Self::Slow(lane) => lane.gone(net),
+            Self::Hold(lane) => lane.dialer.lost(net.now_ns),
             Self::Closed(_) => {}
         }
         if let Some(dialer) = self.dialer() {
-            dialer.gone(desk.now_ns, was_dialing);
+            dialer.gone(net.now_ns, was_dialing);
         }
     }
 

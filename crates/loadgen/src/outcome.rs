@@ -147,7 +147,7 @@ pub struct Counts {
     pub unfinished: u64,
     /// Connections begun: each sent at least one SYN.
     pub connections_begun: u64,
-    /// Connections made.
+    /// Connections whose handshake was completed.
     pub connections_made: u64,
     /// Idle connections that the server closed: no loss of a request.
     pub connections_ended: u64,

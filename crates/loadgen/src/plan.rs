@@ -68,11 +68,11 @@ pub enum IoChoice {
     Auto,
     /// io_uring or nothing.
     Uring,
-    /// epoll.
+    /// By `epoll(7)`.
     Epoll,
 }
 
-/// A lane.
+/// What a lane does.
 #[derive(Debug, Clone)]
 pub struct LanePlan {
     /// Its name, unique in the run.

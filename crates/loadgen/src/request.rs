@@ -1,4 +1,4 @@
-//! One request, as it is asked for and as it is sent.
+//! A request, as it is asked for and as it is sent.
 //!
 //! It owns the bytes of a request (RFC 9112, section 3). It must never send them. A field that is asked for
 //! stands in the place of one that would be made: Host, Connection, Content-Length, Transfer-Encoding.
@@ -21,7 +21,7 @@ pub struct RequestPlan {
     pub target: String,
     /// Names and values, in order.
     pub fields: Vec<(String, String)>,
-    /// The body.
+    /// The body, empty for none.
     pub body: Vec<u8>,
     /// Braces in the body mean nothing but themselves.
     pub plain_body: bool,

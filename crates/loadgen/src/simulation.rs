@@ -16,8 +16,8 @@ use std::thread;
 use staunch_netio::simulated::Simulated;
 use staunch_netio::{Capacity, Io};
 
-use crate::desk::NetworkSide;
 use crate::fitting;
+use crate::network_side::NetworkSide;
 use crate::outcome::Counts;
 use crate::tally::{Report, Span};
 use crate::worker::{GRACE_NS, RunControl, Times, Worker};
@@ -94,7 +94,7 @@ impl Run {
 
     /// Milliseconds since the begin.
     fn now_ms(&self) -> u64 {
-        (self.worker.desk.io.now_ns() - self.worker.times.began_ns) / 1_000_000
+        (self.worker.net.io.now_ns() - self.worker.times.began_ns) / 1_000_000
     }
 
     /// Runs a turn. Returns whether there is another.

@@ -129,7 +129,7 @@ fn sweep_by(
         Some(known) => known,
         None => find_capacity(plan, measure, observe)?,
     };
-    // Whoever names the capacity has chosen what is offered.
+    // A caller that names the capacity has chosen what is offered.
     let mut corrections_left = if plan.capacity_per_s.is_some() { 0 } else { CORRECTIONS_MAX };
     loop {
         let (points, found_per_s) =

@@ -1,4 +1,4 @@
-//! One thread of the generator: the loop between its lanes and the network.
+//! A thread of the generator: the loop between its lanes and the network.
 //!
 //! It must never block but in the one wait of a turn, and shares nothing but a flag, a number and the channel
 //! of its reports.
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use staunch_netio::{Completion, Io, clock};
 
-use crate::desk::NetworkSide;
 use crate::lane::Lane;
+use crate::network_side::NetworkSide;
 use crate::outcome::MOMENT_MS;
 use crate::tally::{Report, Tally};
 
@@ -84,7 +84,7 @@ pub(crate) struct Times {
 
 /// A thread's part of the run.
 pub(crate) struct Worker<I> {
-    pub(crate) desk: NetworkSide<I>,
+    pub(crate) net: NetworkSide<I>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) times: Times,
     next_report_ns: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Worker<I> {
 }
 
 impl<I: Io> Worker<I> {
-    pub(crate) fn new(desk: NetworkSide<I>, lanes: Vec<Lane>, times: Times) -> Self {
+    pub(crate) fn new(net: NetworkSide<I>, lanes: Vec<Lane>, times: Times) -> Self {
         let next_report_ns = times.began_ns + STEP_NS;
         let busy_before_ns = clock::thread_busy_ns();
         let (back, empty) = channel();
@@ -108,7 +108,7 @@ impl<I: Io> Worker<I> {
             let _ = back.send(lanes.iter().map(|_| Tally::touched()).collect());
         }
         Self {
-            desk,
+            net,
             lanes,
             times,
             next_report_ns,
@@ -135,39 +135,39 @@ impl<I: Io> Worker<I> {
     /// # Errors
     /// As `run`.
     pub(crate) fn turn(&mut self, control: &RunControl, reports: &Sender<Report>) -> io::Result<bool> {
-        self.desk.now_ns = self.desk.io.now_ns();
+        self.net.now_ns = self.net.io.now_ns();
         self.follow(control);
         let due_ns = self.due();
         let over = self.is_over();
         if over {
-            let now_ns = self.desk.now_ns;
+            let now_ns = self.net.now_ns;
             self.lanes.iter_mut().for_each(|lane| lane.finish(now_ns));
         }
-        if over || self.desk.now_ns >= self.next_report_ns {
+        if over || self.net.now_ns >= self.next_report_ns {
             // A receiver that is gone wants no more reports; the run is over then as well.
             if reports.send(self.report(over)).is_err() || over {
                 return Ok(false);
             }
         }
-        let wait_ns = due_ns.min(self.next_report_ns).saturating_sub(self.desk.now_ns);
+        let wait_ns = due_ns.min(self.next_report_ns).saturating_sub(self.net.now_ns);
         let nap_ns = wait_ns.saturating_sub(self.times.spin_ns);
-        self.desk.io.submit_and_wait(Some(Duration::from_nanos(nap_ns)))?;
-        let asked_ns = self.desk.now_ns;
+        self.net.io.submit_and_wait(Some(Duration::from_nanos(nap_ns)))?;
+        let asked_ns = self.net.now_ns;
         let mut idle = nap_ns == 0 && wait_ns > 0;
-        while let Some(completion) = self.desk.io.next_completion() {
+        while let Some(completion) = self.net.io.next_completion() {
             idle = false;
-            self.desk.now_ns = self.desk.io.now_ns();
+            self.net.now_ns = self.net.io.now_ns();
             self.handle(completion);
         }
         if idle {
-            self.spun_ns += self.desk.io.now_ns() - asked_ns;
+            self.spun_ns += self.net.io.now_ns() - asked_ns;
         }
         Ok(true)
     }
 
     /// Does what people want changed.
     fn follow(&mut self, control: &RunControl) {
-        let now_ns = self.desk.now_ns;
+        let now_ns = self.net.now_ns;
         let factor = control.factor();
         if factor != self.factor {
             self.factor = factor;
@@ -183,19 +183,19 @@ impl<I: Io> Worker<I> {
 
     #[inline]
     fn due(&mut self) -> u64 {
-        let desk = &mut self.desk;
-        if desk.now_ns < self.times.began_ns {
-            self.lanes.iter_mut().for_each(|lane| lane.prepare(desk));
+        let net = &mut self.net;
+        if net.now_ns < self.times.began_ns {
+            self.lanes.iter_mut().for_each(|lane| lane.prepare(net));
             return self.times.began_ns;
         }
         let end_ns = if self.stopped { u64::MAX } else { self.times.until_ns };
-        self.lanes.iter_mut().map(|lane| lane.due(desk)).fold(end_ns, u64::min)
+        self.lanes.iter_mut().map(|lane| lane.due(net)).fold(end_ns, u64::min)
     }
 
     fn is_over(&self) -> bool {
         let grace_ns = self.times.until_ns.saturating_add(self.times.grace_ns);
         self.lanes.iter().all(|lane| lane.is_over(self.stopped))
-            || (self.stopped && self.desk.now_ns >= grace_ns)
+            || (self.stopped && self.net.now_ns >= grace_ns)
     }
 
     #[inline]
@@ -213,8 +213,8 @@ impl<I: Io> Worker<I> {
             | Completion::Accepted { .. }
             | Completion::AcceptStopped { .. } => return,
         };
-        let lane = self.desk.connections[slot as usize].lane;
-        self.lanes[usize::from(lane)].handle(&mut self.desk, slot, completion);
+        let lane = self.net.connections[slot as usize].lane;
+        self.lanes[usize::from(lane)].handle(&mut self.net, slot, completion);
     }
 
     fn report(&mut self, over: bool) -> Report {
@@ -227,11 +227,11 @@ impl<I: Io> Worker<I> {
             tally.held = lane.held();
         }
         Report {
-            thread: self.desk.thread as usize,
+            thread: self.net.thread as usize,
             tallies,
-            connections: self.desk.live,
+            connections: self.net.live,
             in_flight,
-            at_ns: self.desk.now_ns,
+            at_ns: self.net.now_ns,
             until_ns: self.times.until_ns,
             main_over: self.lanes.first().is_none_or(|lane| lane.is_over(false)),
             busy_ns: (clock::thread_busy_ns() - self.busy_before_ns).saturating_sub(self.spun_ns),

@@ -159,16 +159,16 @@ impl Io for Epoll {
         Ok(free as u16)
     }
 
-    fn shut_door(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].shut_door();
+    fn drop_syn(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].drop_syn();
     }
 
     fn drop_listener(&mut self, listener: u16) {
         self.listeners[usize::from(listener)].give_up(&self.epoll);
     }
 
-    fn open_door(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].open_door();
+    fn admit_syn(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].admit_syn();
     }
 
     fn queue(&self, listener: u16) -> Option<Queue> {

@@ -153,13 +153,13 @@ pub trait Io {
         Err(Errno::OPNOTSUPP.into())
     }
 
-    /// Lets nobody new into the queue of a listener from now on: whoever begins to connect is not answered,
-    /// and tries again; it costs about a microsecond each. What is in the queue, or on its way into it, is
+    /// Drops SYN segments to a listener from now on: a client that begins to connect is not answered, and
+    /// tries again; a segment costs about a microsecond. What is in the queue, or on its way into it, is
     /// accepted as before.
-    fn shut_door(&mut self, listener: u16);
+    fn drop_syn(&mut self, listener: u16);
 
-    /// Lets newcomers in again, whoever has shut them out: the socket may have come from another process.
-    fn open_door(&mut self, listener: u16);
+    /// Takes SYN segments again, whichever process dropped them: the socket may have come from another one.
+    fn admit_syn(&mut self, listener: u16);
 
     /// As `refuse`, and gives the socket up for good. Connections in its queue are lost, unless somebody else
     /// holds the socket too.

@@ -31,7 +31,7 @@ pub struct FileStamp {
     pub device: u64,
     /// Number of the inode.
     pub inode: u64,
-    /// Size in bytes.
+    /// Length of the file.
     pub size_bytes: u64,
     /// Modification time, nanoseconds since 1970.
     pub modified_ns: i128,

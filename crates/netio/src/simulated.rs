@@ -58,7 +58,6 @@ pub struct Simulated {
     learns_peers: bool,
     /// The connection reported last as accepted.
     accepted: Option<Slot>,
-    door_shut: bool,
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
@@ -87,7 +86,6 @@ impl Simulated {
             dropped: false,
             learns_peers: false,
             accepted: None,
-            door_shut: false,
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
@@ -160,11 +158,6 @@ impl Simulated {
     pub fn work(&self) -> impl Fn(u64) + Send + Sync + 'static {
         let worked_ms = Arc::clone(&self.worked_ms);
         move |ms| _ = worked_ms.fetch_add(ms, Ordering::Relaxed)
-    }
-
-    /// Whether newcomers are to be kept out. The simulated kernel lets them in all the same.
-    pub fn is_door_shut(&self) -> bool {
-        self.door_shut
     }
 
     /// Sees to it that nothing is left over.
@@ -287,9 +280,8 @@ impl Io for Simulated {
         self.accepting = false;
     }
 
-    fn shut_door(&mut self, listener: u16) {
+    fn drop_syn(&mut self, listener: u16) {
         self.demand(listener == 0, "no such listener");
-        self.door_shut = true;
     }
 
     fn drop_listener(&mut self, listener: u16) {
@@ -300,9 +292,8 @@ impl Io for Simulated {
         }
     }
 
-    fn open_door(&mut self, listener: u16) {
+    fn admit_syn(&mut self, listener: u16) {
         self.demand(listener == 0, "no such listener");
-        self.door_shut = false;
     }
 
     fn queue(&self, _listener: u16) -> Option<Queue> {

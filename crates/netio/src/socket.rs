@@ -153,12 +153,12 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
 }
 
-/// Drops from now on whoever begins to connect (a segment with SYN, without ACK), by a filter of the kernel.
-/// Handshakes under way come to their end.
+/// Drops from now on the segments of clients that begin to connect (SYN without ACK), by a filter of the
+/// kernel. Handshakes under way come to their end.
 ///
 /// # Errors
 /// Those of setsockopt(2).
-pub(crate) fn drop_newcomers(listener: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn drop_syn(listener: BorrowedFd<'_>) -> io::Result<()> {
     const FLAGS_OFFSET: u32 = 13;
     const SYN: u32 = 0x02;
     const SYN_ACK: u32 = 0x12;
@@ -185,9 +185,9 @@ pub(crate) fn drop_newcomers(listener: BorrowedFd<'_>) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes back [`drop_newcomers`]; nothing happens where there is no filter.
-pub(crate) fn admit_newcomers(listener: BorrowedFd<'_>) {
-    // ENOENT: nobody was kept out.
+/// Takes back [`drop_syn`]; nothing happens where there is no filter.
+pub(crate) fn admit_syn(listener: BorrowedFd<'_>) {
+    // ENOENT: there was no filter.
     let _ = set_option(listener, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0);
 }
 
@@ -290,15 +290,15 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_are_dropped_and_those_within_stay() {
+    fn syn_segments_are_dropped_and_connections_in_the_queue_stay() {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), BACKLOG).unwrap();
         let address = local_address(&listener).unwrap();
         let _early = std::net::TcpStream::connect(address).unwrap();
-        drop_newcomers(listener.as_fd()).unwrap();
+        drop_syn(listener.as_fd()).unwrap();
         let late = std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(50));
         assert_eq!(late.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        admit_newcomers(listener.as_fd());
-        admit_newcomers(listener.as_fd());
+        admit_syn(listener.as_fd());
+        admit_syn(listener.as_fd());
         let _welcome = std::net::TcpStream::connect(address).unwrap();
         assert_eq!(queue(listener.as_fd()).map(|queue| queue.waiting), Some(2));
     }

@@ -71,16 +71,16 @@ impl Io for Uring {
         self.take_listener(socket)
     }
 
-    fn shut_door(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].shut_door();
+    fn drop_syn(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].drop_syn();
     }
 
     fn drop_listener(&mut self, listener: u16) {
         self.give_up_listener(listener);
     }
 
-    fn open_door(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].open_door();
+    fn admit_syn(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].admit_syn();
     }
 
     fn queue(&self, listener: u16) -> Option<Queue> {

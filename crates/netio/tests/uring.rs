@@ -11,12 +11,12 @@ mod accepting;
 mod closing;
 #[path = "uring/connecting.rs"]
 mod connecting;
-#[path = "uring/desk.rs"]
-mod desk;
 #[path = "uring/echo.rs"]
 mod echo;
 #[path = "uring/files.rs"]
 mod files;
+#[path = "uring/fixture.rs"]
+mod fixture;
 #[path = "uring/receiving.rs"]
 mod receiving;
 #[path = "uring/sending.rs"]

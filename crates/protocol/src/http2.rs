@@ -6,10 +6,10 @@
 //! versions pass the same rules and are the same type. Answers are written by the session and the caller in
 //! turn. `ledger` prices what is odd.
 //!
-//! # What a caller does There is one [`WorkerMemory`] and one [`Opening`] per worker. A connection has a
-//! [`Session`], made when the TLS handshake chose `h2`, or when a connection without TLS begins with the
-//! [`PREFACE`] ([`is_preface`] tells as soon as it can be told). One delivery of bytes is handled so, by
-//! engine and tests alike:
+//! # What a caller does
+//! There is one [`WorkerMemory`] and one [`Opening`] per worker. A connection has a [`Session`], made when
+//! the TLS handshake chose `h2`, or when a connection without TLS begins with the [`PREFACE`] ([`is_preface`]
+//! tells as soon as it can be told). One delivery of bytes is handled so, by engine and tests alike:
 //! ```text
 //! let joined = session.take_kept(bytes);
 //! let mut input = &joined[..];

@@ -1,27 +1,36 @@
-//! Words of HTTP that no version of it owns.
+//! Requests, and the words of HTTP that no version of it owns.
 //!
 //! It owns what a handler and a session say to each other. It must never know how a message is framed.
+
+mod kept_request;
+mod request;
+
+use crate::status::Status;
+
+pub use kept_request::KeptRequest;
+pub use request::Request;
+pub(crate) use request::{Kept, Span};
 
 /// Request method (RFC 9110, section 9; PATCH: RFC 5789).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// GET
+    /// The method `GET`.
     Get,
-    /// HEAD
+    /// The method `HEAD`.
     Head,
-    /// POST
+    /// The method `POST`.
     Post,
-    /// PUT
+    /// The method `PUT`.
     Put,
-    /// PATCH
+    /// The method `PATCH`.
     Patch,
-    /// DELETE
+    /// The method `DELETE`.
     Delete,
-    /// OPTIONS
+    /// The method `OPTIONS`.
     Options,
-    /// CONNECT
+    /// The method `CONNECT`.
     Connect,
-    /// TRACE
+    /// The method `TRACE`.
     Trace,
     /// Another method of IANA's registry, such as those of WebDAV.
     Other,
@@ -49,6 +58,24 @@ pub enum BodyIn {
     Length(u64),
     /// Until its end is told (in HTTP/1.1 by the chunked transfer coding).
     Open,
+}
+
+/// What a session answered by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfAnswered {
+    /// The status that was sent.
+    pub status: Status,
+    /// Length of the body: a sentence.
+    pub body_bytes: usize,
+}
+
+/// What must follow the fields and the blank line of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyRule {
+    /// The body.
+    Send,
+    /// Nothing: the request was HEAD, or the status has no body. The fields are the same as with a body.
+    Omit,
 }
 
 /// Field lines (`name: value` and CRLF each) without the blank line that ends a head. HTTP/1.1 sends them as

@@ -13,7 +13,7 @@ use crate::limits::{PROXY_LINE_BYTES_MAX, PROXY_V2_BYTES_MAX};
 pub enum Introduction {
     /// A whole header has not come yet.
     NeedMore,
-    /// A header.
+    /// A header of PROXY, complete.
     Header {
         /// Where the client is; `None` when the proxy speaks for itself (LOCAL) or does not know (UNKNOWN,
         /// UNSPEC, and what is not TCP).

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{BodyRule, Method, Request};
 
 use crate::metrics::{self, Readiness, Sources};
 
@@ -28,7 +28,7 @@ pub type Pages = Box<dyn Fn(&[u8]) -> Option<Page> + Send + Sync>;
 /// Metrics of something else in this process, in the form that Prometheus reads.
 pub type MoreMetrics = Box<dyn Fn() -> String + Send + Sync>;
 
-/// See the module's text. One value for all connections.
+/// The handler of the admin address: one value for all of its connections.
 pub struct Admin {
     pages: Pages,
     /// Names it may be asked for by, in small letters; `*.` in front stands for any names before the rest.

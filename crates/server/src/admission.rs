@@ -1,4 +1,4 @@
-//! Who may ask anything of a site that asks its clients for certificates.
+//! Which clients may ask anything of a site that demands certificates.
 //!
 //! It stands before everything that answers for a host, so that nothing there is had without a certificate.
 //! It must never go by the name that the connection was made for: the request says which site it is for.

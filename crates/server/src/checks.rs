@@ -19,7 +19,7 @@ use self::asks::Asks;
 use crate::limits::{CHECKS_JOINED_MAX, CHECKS_PER_CLIENT_MAX, CHECKS_PER_RULE_MAX, CLIENT_PREFIX_IPV6};
 use crate::rules::auth::Tag;
 
-/// Who asks: the client, if it is known, and its connection.
+/// The asker of a check: the client, if it is known, and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asker {
     client: Option<IpAddr>,
@@ -44,7 +44,7 @@ pub(crate) enum Turn<J> {
     PutOff(J, Vec<Address>, Excess),
 }
 
-/// See the module's text. `J` is what a check needs.
+/// Checks that wait, and those under way. `J` is what a check needs.
 #[derive(Debug)]
 pub(crate) struct Checks<J> {
     state: Mutex<State<J>>,
@@ -93,12 +93,12 @@ struct Running {
 #[derive(Debug, Clone, Copy)]
 struct Waiter {
     connection: Address,
-    /// It sends no more: perhaps nobody reads either.
+    /// The peer sends no more: perhaps it does not read either.
     half_closed: bool,
 }
 
 impl Asker {
-    /// Whoever asks on a connection.
+    /// An asker on this connection, whose client is told by its network.
     pub(crate) fn new(client: Option<IpAddr>, connection: Address) -> Self {
         Self { client: client.map(network_of), connection }
     }

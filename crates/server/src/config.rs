@@ -91,7 +91,7 @@ pub struct SiteRules {
     pub paths: Vec<PathRule>,
 }
 
-/// One redirect.
+/// A redirect, as it was configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedirectRule {
     /// Pattern of decoded paths: `*` is any run of characters, slashes included.
@@ -123,7 +123,7 @@ pub struct PathRule {
     pub deny_networks: Option<Vec<Network>>,
     /// Which certificate a client has to have shown; all others get 403. `Some(None)`: none.
     pub clients: Option<Option<DemandedIdentity>>,
-    /// Who may see it; `Some(None)`: everybody.
+    /// Which users may see it; `Some(None)`: everybody.
     pub basic_auth: Option<Option<BasicAuth>>,
     /// Which other origins' scripts may read it; `Some(None)`: none.
     pub cors: Option<Option<Cors>>,

@@ -23,7 +23,7 @@ use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
 use crate::looks::{Look, LookJob};
 use crate::shared::{CheckJob, Letter, Mail, Queues, SiteShared};
 
-/// See the module's text.
+/// The threads behind all sites, and their work.
 pub(crate) struct Crew {
     pub(crate) queues: Arc<Queues>,
     work: Mutex<Work>,
@@ -44,7 +44,7 @@ struct Work {
 }
 
 impl Crew {
-    /// Nobody yet.
+    /// A crew without threads.
     ///
     /// # Errors
     /// If there is no descriptor left.
@@ -59,7 +59,7 @@ impl Crew {
 
     /// What is to be done when a site is not what it was opened as: once, before the threads are started.
     pub(crate) fn when_other(&self, reopen: impl Fn() + Send + Sync + 'static) {
-        // It is set only here.
+        // The cell is empty: nothing else sets it.
         let _ = self.reopen.set(Box::new(reopen));
     }
 
@@ -253,7 +253,7 @@ impl Crew {
     }
 
     fn wake_watch(&self) {
-        // It cannot fail but by being rung already.
+        // Writing fails only if the signal was given already.
         let _ = rustix::io::write(&self.changed, &1_u64.to_ne_bytes());
     }
 

@@ -4,7 +4,7 @@
 //! cannot: each step uses it up.
 
 use staunch_engine::Answer;
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use crate::rules::Ruling;
 

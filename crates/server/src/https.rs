@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use crate::redirect;
 

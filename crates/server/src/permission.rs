@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use crate::checks::{Asker, Excess};
 use crate::errand::Errand;
@@ -21,7 +20,7 @@ use crate::rules::auth::{Auth, Remembered, Tag, credentials};
 use crate::rules::sharing::Sharing;
 use crate::shared::SiteShared;
 
-/// One worker's gate of a site.
+/// What a worker remembers of the credentials for a site.
 #[derive(Debug, Default)]
 pub(crate) struct Permission {
     good: Remembered,
@@ -31,11 +30,11 @@ pub(crate) struct Permission {
 
 /// How a request has passed.
 pub(crate) enum Passage<'a> {
-    /// It may go on.
+    /// The request may go on.
     Open(Errand<'a>),
-    /// It is answered, now or later.
+    /// The request is answered, now or later.
     Answered(Answered),
-    /// It may not go on.
+    /// The request may not go on.
     Refused(Problem, Errand<'a>),
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a [u8],
     /// Whether it is what the peer asked for: an index file, say, is not.
     pub(crate) by_peer: bool,
-    /// Further lines of the answer.
+    /// AddedFields lines of the answer.
     pub(crate) lines: &'static [u8],
 }
 

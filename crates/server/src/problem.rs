@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use crate::content::fields::{self, LINE_END};
 use crate::content::folder::wants_problem_in_json;

@@ -115,7 +115,7 @@ impl<J, W> Queue<J, W> {
         state.waiting_count -= waiters.len().min(state.waiting_count);
         state.release(key.0);
         if !state.jobs.is_empty() {
-            // One may have been held back by this lane.
+            // A thread may have found no work because this lane was busy.
             self.wished.notify_one();
         }
         waiters

@@ -3,9 +3,8 @@
 //! It must do nothing for a request without such fields but hand over the prepared block.
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use crate::content::entry::{Content, Representation};
 use crate::content::fields;
@@ -18,7 +17,7 @@ use crate::rules::Ruling;
 
 /// What rules add to an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Further<'a> {
+pub(crate) struct AddedFields<'a> {
     /// What applies to the path. Content has the lines of it prepared.
     pub(crate) ruling: Option<&'a Ruling>,
     /// Lines for this request alone.
@@ -28,7 +27,7 @@ pub(crate) struct Further<'a> {
 /// Where it depends on Accept what stands at a path. Vary may stand in several lines.
 pub(crate) const VARY_ACCEPT: &[u8] = b"Vary: Accept\r\n";
 
-impl Further<'_> {
+impl AddedFields<'_> {
     /// Nothing.
     pub(crate) const NONE: Self = Self { ruling: None, granted: &[] };
 
@@ -44,17 +43,17 @@ pub(crate) fn answer_content(
     content: &Content,
     place: usize,
     problems: &Problems,
-    further: Further<'_>,
+    added: AddedFields<'_>,
     request: &Request<'_>,
     answer: Answer<'_>,
 ) -> Answered {
     let Some((representation, place)) = chosen(content, place) else {
-        return problems.answer(Problem::Failed, &further.lines(), request, answer);
+        return problems.answer(Problem::Failed, &added.lines(), request, answer);
     };
     if is_plain(request) {
-        return answer_whole(representation, further.granted, answer);
+        return answer_whole(representation, added.granted, answer);
     }
-    answer_conditionally(content, (representation, place), problems, further, request, answer)
+    answer_conditionally(content, (representation, place), problems, added, request, answer)
 }
 
 #[inline]
@@ -82,7 +81,7 @@ pub(crate) fn answer_page(
     if let Some(encoding) = Encoding::ALL.into_iter().find(|encoding| encoding.place() == place) {
         fields::field(&mut out, "Content-Encoding", encoding.name().as_bytes());
     }
-    // Who asks for JSON is told the problem in another form.
+    // A client that asks for JSON is told the problem in another form.
     out.extend_from_slice(b"Vary: Accept");
     if let Some(vary) = content.vary {
         out.extend_from_slice(&[b", ", vary.as_bytes()].concat());
@@ -99,32 +98,27 @@ fn answer_conditionally(
     content: &Content,
     (representation, place): (&Representation, usize),
     problems: &Problems,
-    further: Further<'_>,
+    added: AddedFields<'_>,
     request: &Request<'_>,
     answer: Answer<'_>,
 ) -> Answered {
     match validate::evaluate(&conditions(request), representation.etag(), content.modified_unix_s) {
         Verdict::NotModified => {
-            let fields = [further.granted, representation.fields_not_modified()].concat();
+            let fields = [added.granted, representation.fields_not_modified()].concat();
             answer.bytes(Status::NOT_MODIFIED, &fields, &[])
         }
-        Verdict::Failed => problems.answer(Problem::Precondition, &further.lines(), request, answer),
+        Verdict::Failed => problems.answer(Problem::Precondition, &added.lines(), request, answer),
         Verdict::Proceed => match ranges(content, representation, request, answer.unix_ms() / 1000) {
-            RangeAnswer::Ignore => answer_whole(representation, further.granted, answer),
-            RangeAnswer::Unsatisfiable => problem::answer_unsatisfiable(
-                representation.length_bytes(),
-                &further.lines(),
-                request,
-                answer,
-            ),
-            RangeAnswer::One(range) => answer_part(representation, range, further.granted, answer),
-            // Of several parts it could not be said that each of them is encoded, only that their frame is.
-            RangeAnswer::Many(_) if place != IDENTITY => {
-                answer_whole(representation, further.granted, answer)
+            RangeAnswer::Ignore => answer_whole(representation, added.granted, answer),
+            RangeAnswer::Unsatisfiable => {
+                problem::answer_unsatisfiable(representation.length_bytes(), &added.lines(), request, answer)
             }
+            RangeAnswer::One(range) => answer_part(representation, range, added.granted, answer),
+            // Of several parts it could not be said that each of them is encoded, only that their frame is.
+            RangeAnswer::Many(_) if place != IDENTITY => answer_whole(representation, added.granted, answer),
             RangeAnswer::Many(ranges) => {
                 let mut parts = multipart::cut(representation, &content.media.value, &ranges);
-                parts.fields.splice(..0, further.granted.iter().copied());
+                parts.fields.splice(..0, added.granted.iter().copied());
                 answer.pieces(Status::PARTIAL_CONTENT, &parts.fields, parts.pieces)
             }
         },

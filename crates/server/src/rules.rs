@@ -62,12 +62,12 @@ struct Rule {
     sharing: Option<Option<Arc<Sharing>>>,
 }
 
-/// One redirect, ready.
+/// A redirect, ready to be applied.
 #[derive(Debug)]
 pub(crate) struct Redirect {
     from: Glob,
     to: Target,
-    /// Its status.
+    /// The status of the answer.
     pub(crate) status: Status,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Ruling {
     pub(crate) clients: Option<Arc<DemandedIdentity>>,
     /// Where it has gone.
     pub(crate) redirect: Option<Arc<Redirect>>,
-    /// Who may see it.
+    /// Which users may see it.
     pub(crate) auth: Option<Arc<Auth>>,
     /// Which origins may read it.
     pub(crate) sharing: Option<Arc<Sharing>>,
@@ -259,7 +259,7 @@ fn said<C, R>(
     Ok(Some(config.as_ref().map(ready).transpose()?.map(Arc::new)))
 }
 
-/// The same rules with what stands in files of users among their users.
+/// These rules, with what stands in files of users among their users.
 ///
 /// # Errors
 /// A file that cannot be read, or a line of it.

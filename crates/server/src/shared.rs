@@ -69,11 +69,11 @@ pub(crate) enum Letter {
 /// What a load is asked for.
 #[derive(Debug, Clone)]
 pub(crate) enum Purpose {
-    /// It is the answer, or what the answer's folder is answered by.
+    /// What the load gives is the answer, or what the answer's folder is answered by.
     Content,
-    /// It answers for what is not there.
+    /// What the load gives answers for what is not there.
     Fallback,
-    /// It is the page of a problem.
+    /// What the load gives is the page of a problem.
     Page { problem: Problem, ruling: Option<Arc<Ruling>> },
 }
 
@@ -120,7 +120,7 @@ pub struct Progress {
     pub done: bool,
 }
 
-/// See the module's text.
+/// What the workers of a site share.
 pub(crate) struct SiteShared {
     /// As it was told, but for what only concerns which hosts it answers to, and with files of users read.
     told: SiteConfig,
@@ -311,7 +311,7 @@ impl SiteShared {
         self.queues.checks.ask(auth.number(), auth.tag(field), asker, job)
     }
 
-    /// The same, as metrics tell it. A site without names is called `default`.
+    /// The progress of preparation, as metrics tell it. A site without names is called `default`.
     pub(crate) fn figures(&self) -> SiteFigures {
         let (progress, config) = (self.progress(), &self.load.config);
         SiteFigures {
@@ -326,8 +326,8 @@ impl SiteShared {
         }
     }
 
-    /// Nobody will ask for it any more: what it holds is let go, even if a worker that has nothing to do
-    /// keeps it for a while.
+    /// Gives the site up, for which no request comes any more: what it holds is let go, even if a worker that
+    /// has nothing to do keeps it for a while.
     pub(crate) fn give_up(&self) {
         self.walk.give_up();
         self.load.store.close();

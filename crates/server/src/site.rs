@@ -1,4 +1,4 @@
-//! One worker's part of a site: a request's way from its path to its answer.
+//! A worker's part of a site: a request's way from its path to its answer.
 //!
 //! A request for what is held takes the first step only: decode, find, choose, answer. What is not held is
 //! asked of the loader and answered when its mail comes; what rules apply to has to be permitted first. It
@@ -16,16 +16,16 @@ mod resolve;
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
-use staunch_protocol::http1::{Request, decode_path, is_plain_path};
+use staunch_protocol::http1::{decode_path, is_plain_path};
+use staunch_protocol::{Method, Request};
 
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;
 use crate::permission::{Asked, Permission};
-use crate::respond::Further;
+use crate::respond::AddedFields;
 use crate::shared::{Letter, Purpose, SiteShared};
 
-/// One worker's part of a site.
+/// A worker's part of a site.
 pub(crate) struct Site {
     pub(crate) shared: Arc<SiteShared>,
     /// Memory for decoded paths, used again and again.
@@ -84,7 +84,7 @@ impl Site {
         self.with_path(errand, |site, path, errand| match site.shared.load.store.find(path) {
             // Nearly all: nothing depends on who asks.
             Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) && entry.ruling.is_none() => {
-                site.reply(&entry, path, Further::NONE, errand)
+                site.reply(&entry, path, AddedFields::NONE, errand)
             }
             Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) => {
                 site.permit(&entry, Asked::by_peer(path), errand)

@@ -36,7 +36,7 @@ pub struct SitesShared {
     crew: Arc<Crew>,
 }
 
-/// One table of sites.
+/// The table of sites, which is exchanged as a whole.
 struct Sites {
     sites: Vec<Arc<SiteShared>>,
     hosts: Hosts,
@@ -133,7 +133,7 @@ impl SitesShared {
     /// Which site cannot be opened, and why. Then nothing has changed.
     pub fn replace(&self, configs: Vec<SiteConfig>) -> Result<Replaced, SiteError> {
         let replaced = self.exchange(Some(configs))?;
-        // Who asks for it has a reason to: what was not heard of is seen.
+        // An operator who reloads has a reason to: changes that were not heard of are seen now.
         self.sites.load().sites.iter().for_each(|site| site.look_later(Look::All, site.next_look_s()));
         Ok(replaced)
     }
@@ -168,7 +168,7 @@ impl SitesShared {
         })
     }
 
-    /// The same of each site, under the first name it answers to.
+    /// The progress of each site's preparation, under the first name it answers to.
     pub fn figures(&self) -> Vec<SiteFigures> {
         self.sites.load().sites.iter().map(|site| site.figures()).collect()
     }

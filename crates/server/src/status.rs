@@ -12,9 +12,8 @@ use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Stats, Upstream,
     UpstreamEvent,
 };
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
+use staunch_protocol::{Method, Request};
 
 use crate::admission;
 use crate::https::HttpsHosts;

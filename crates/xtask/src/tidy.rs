@@ -12,8 +12,10 @@ mod circles;
 
 mod conversations;
 mod documents;
+mod echoes;
 mod excuses;
 mod finding;
+mod headings;
 mod lengths;
 mod links;
 mod masking;
@@ -58,6 +60,8 @@ const RULES: &[Rule] = &[
     Rule { name: "module-file", check: module_file::check },
     Rule { name: "type-name", check: type_names::check },
     Rule { name: "subject", check: subjects::check },
+    Rule { name: "heading", check: headings::check },
+    Rule { name: "echo", check: echoes::check },
     Rule { name: "leftover", check: words::leftovers },
     Rule { name: "machine-path", check: words::machine_paths },
     Rule { name: "wire", check: conversations::check },

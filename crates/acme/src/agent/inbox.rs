@@ -22,7 +22,7 @@ use crate::message::ToAgent;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AgentEvent {
     /// The server sent this message.
-    Told(ToAgent),
+    Message(ToAgent),
     /// `staunch certificates renew` has put a request into the folder of renewal requests.
     Wished,
     /// Nothing happened in the time that was given.
@@ -53,7 +53,7 @@ impl Inbox {
         let listen = move || {
             while let Ok(Some(told)) = line.hear() {
                 // Fails only while the agent ends, when nobody reads the queue any more.
-                let _ = of_server.send(AgentEvent::Told(told));
+                let _ = of_server.send(AgentEvent::Message(told));
             }
             let _ = of_server.send(AgentEvent::Gone);
             gone();
@@ -91,8 +91,8 @@ impl Inbox {
         loop {
             let left_ms = until_ms.saturating_sub(clock::now_ms());
             match self.receive(Duration::from_millis(left_ms)) {
-                AgentEvent::Told(ToAgent::Presented { number: told }) if told == number => return true,
-                AgentEvent::Told(ToAgent::Presented { .. }) => {}
+                AgentEvent::Message(ToAgent::Presented { number: told }) if told == number => return true,
+                AgentEvent::Message(ToAgent::Presented { .. }) => {}
                 AgentEvent::Time => return false,
                 AgentEvent::Gone => {
                     self.kept.push_back(AgentEvent::Gone);
@@ -143,7 +143,7 @@ mod tests {
             server.tell(&ToAgent::Presented { number }).expect("told");
         }
         assert!(inbox.await_presented(7, Duration::from_secs(20)));
-        assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Told(configure));
+        assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Message(configure));
         assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Time);
         server.tell(&ToAgent::Presented { number: 7 }).expect("told");
         assert!(!inbox.await_presented(8, Duration::ZERO));

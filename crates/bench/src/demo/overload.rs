@@ -12,7 +12,7 @@ use super::record::{Multiple, Point, Record, Sides, Syn};
 use crate::account::Account;
 use crate::gate::bed::Reception;
 use crate::gate::clients::Crowd;
-use crate::gate::door::{self, GateProcess};
+use crate::gate::daemon::{self, GateProcess};
 use crate::gate::stage::{Flooded, Stage};
 use crate::gate::subject::Name;
 use crate::machine;
@@ -45,7 +45,7 @@ impl DemoPlan {
     pub(super) fn new(servers: &[Name], seconds: f64, staunch: PathBuf, scratch: PathBuf) -> Self {
         let wanted = if servers.is_empty() { &Name::ALL[..] } else { servers };
         let (servers, left_out) = wanted.iter().partition(|name| name.is_installed());
-        let absence = door::absence(&staunch);
+        let absence = daemon::absence(&staunch);
         Self { servers, left_out, seconds: seconds.max(1.0), staunch, scratch, absence }
     }
 
@@ -119,7 +119,7 @@ fn show(name: Name, plan: &DemoPlan, bar: &ProgressBar) -> Result<(Sides<Multipl
     let peak = stage.peak(plan.seconds)?;
     say(bar, &format!("{:<8} answers {peak:.0} requests a second at most", name.text()));
     for gate in plan.gates() {
-        let door = if *gate { Some(stage.gate(&[])?) } else { None };
+        let daemon = if *gate { Some(stage.gate(&[])?) } else { None };
         let title = format!("{:<8} gate {:<3}", name.text(), if *gate { "on" } else { "off" });
         for multiple in MULTIPLES {
             bar.set_message(format!("{title} {multiple} times the peak"));
@@ -131,14 +131,14 @@ fn show(name: Name, plan: &DemoPlan, bar: &ProgressBar) -> Result<(Sides<Multipl
             bar.set_message(format!("{title} under {syn_per_s} forged SYN a second"));
             let crowd = Crowd::regulars(peak, plan.seconds);
             let Flooded { answers, came_per_s, .. } =
-                stage.flooded(syn_per_s, &crowd, peak, door.as_ref())?;
+                stage.flooded(syn_per_s, &crowd, peak, daemon.as_ref())?;
             let syn_per_s = as_came(syn_per_s, came_per_s);
             say(bar, &format!("{title} {:>4} k SYN/s {}", syn_per_s / 1000, words(&answers, peak)));
             floods.side(*gate).push(Point::new(Syn { syn_per_s }, &answers));
         }
-        let said = door.as_ref().map(GateProcess::said).unwrap_or_default();
+        let said = daemon.as_ref().map(GateProcess::said).unwrap_or_default();
         bar.suspend(|| said.iter().for_each(|(_, line)| println!("         {line}")));
-        drop(door);
+        drop(daemon);
     }
     Ok((server, floods))
 }

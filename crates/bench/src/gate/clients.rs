@@ -19,7 +19,7 @@ const PATIENT_CLIENTS: &str = "32";
 const NETWORKS: u32 = 256;
 /// ... from so many addresses of each.
 const NETWORK_CLIENTS: u32 = 8;
-/// All regulars.
+/// Clients that come again and again.
 pub(crate) const REGULARS: u32 = NETWORKS * NETWORK_CLIENTS;
 /// The first address of strangers, 10.2.0.0, and how many the clients own from there.
 const STRANGER_FIRST: u32 = 0x0a02_0000;

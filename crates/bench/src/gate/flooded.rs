@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::bed::Reception;
 use super::clients::{Crowd, Who};
-use super::door;
+use super::daemon;
 use super::stage::{Flooded, Stage};
 use super::subject::Name;
 use crate::account::Account;
@@ -83,7 +83,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     if !Name::Nginx.is_installed() {
         return outcome.skip("nginx is not installed");
     }
-    let absence = door::absence(&setting.programs.staunch);
+    let absence = daemon::absence(&setting.programs.staunch);
     absence.iter().for_each(|reason| outcome.note(reason.clone()));
     let gates = if absence.is_some() { &[false][..] } else { &[false, true] };
     setting.expect_steps(setting.rounds as usize * CASES.len() * gates.len());
@@ -114,23 +114,23 @@ fn measure(
     for gate in gates {
         let row = row(case, *gate);
         setting.step(&format!("round {round}, {row}"));
-        let door = if *gate { Some(stage.gate(case.arguments)?) } else { None };
+        let daemon = if *gate { Some(stage.gate(case.arguments)?) } else { None };
         // Strangers are answered when they ask again, so at first there are none of them.
         let first_s = if case.strangers { 2.0 } else { 0.0 };
         let who = if case.strangers { Who::Strangers(0) } else { Who::Regulars };
         let regulars = Crowd::regulars(OFFERED * before, first_s + seconds);
         let crowd = Crowd { who, patience_s: case.patience_s, ..regulars };
-        let flooded = stage.flooded(case.syn_per_s, &crowd, before, door.as_ref())?;
+        let flooded = stage.flooded(case.syn_per_s, &crowd, before, daemon.as_ref())?;
         let Flooded { answers, came_per_s: came, spent } = flooded;
         if came < SHARE_MIN * f64::from(case.syn_per_s) {
             return Err(format!("of {} SYN/s came only {came:.0}", case.syn_per_s));
         }
         let goodput = answers.in_time_between(first_s, first_s + seconds);
-        if door.is_some() {
+        if daemon.is_some() {
             sleep(REST);
             outcome.add(&row, KEPT_GATED, "", goodput / stage.peak(seconds)?);
         }
-        drop(door);
+        drop(daemon);
         let after = peak(&stage, case, seconds, outcome)?;
         // The host is not equally quick all the time.
         outcome.add(&row, KEPT, "", goodput / f64::midpoint(before, after));

@@ -7,7 +7,7 @@ use staunch_loadgen::Counts;
 use staunch_loadgen::report::Document;
 
 use super::bed::Reception;
-use super::door::{self, GateProcess};
+use super::daemon::{self, GateProcess};
 use super::stage::Stage;
 use super::subject::{Name, PageKind};
 use crate::account::Account;
@@ -75,7 +75,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     if let Some(reason) = super::obstacle() {
         return outcome.skip(reason);
     }
-    let absence = door::absence(&setting.programs.staunch);
+    let absence = daemon::absence(&setting.programs.staunch);
     absence.iter().for_each(|reason| outcome.note(reason.clone()));
     let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| *way != Way::Gate || absence.is_none()).collect();
     let names = chosen(setting);

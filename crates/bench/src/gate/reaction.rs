@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use staunch_loadgen::report::Document;
 
 use super::bed::Reception;
-use super::door::{self, Said};
+use super::daemon::{self, Said};
 use super::stage::Stage;
 use super::subject::Name;
 use crate::gate::clients::Crowd;
@@ -38,7 +38,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         "gate-reaction",
         "nginx offered 0.5, 10, 0.5 times its peak; then its peak for a minute; then nothing",
     );
-    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
+    if let Some(reason) = super::obstacle().or_else(|| daemon::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
     setting.expect_steps(setting.rounds as usize * 3);

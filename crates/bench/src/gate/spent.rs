@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::bed::Bed;
-use super::door::GateProcess;
+use super::daemon::GateProcess;
 use super::subject::Subject;
 use crate::machine::CpuTimes;
 use crate::process::Usage;
@@ -29,9 +29,9 @@ impl Spent {
     ///
     /// # Errors
     /// The server's packets are received by no thread.
-    pub(crate) fn begin(server: &Subject, bed: &Bed, door: Option<&GateProcess>) -> Result<Self, String> {
+    pub(crate) fn begin(server: &Subject, bed: &Bed, daemon: Option<&GateProcess>) -> Result<Self, String> {
         let parts = [("server", server.id()), ("reception", bed.receiver()?)];
-        let parts = parts.into_iter().chain(door.map(|door| ("gate", door.id())));
+        let parts = parts.into_iter().chain(daemon.map(|daemon| ("gate", daemon.id())));
         let parts = parts.map(|(name, id)| (name, id, Usage::of(id))).collect();
         Ok(Self { began: Instant::now(), processor: CpuTimes::read(), parts })
     }

@@ -10,7 +10,7 @@ use staunch_loadgen::report::Document;
 
 use super::bed::{Bed, Reception};
 use super::clients::{self, Clients, Crowd};
-use super::door::GateProcess;
+use super::daemon::GateProcess;
 use super::flood::Flooder;
 use super::spent::Spent;
 use super::subject::{Name, PageKind, Subject};
@@ -107,8 +107,8 @@ impl Stage {
     ///
     /// # Errors
     /// See [`Spent::begin`].
-    pub(crate) fn spent(&self, door: Option<&GateProcess>) -> Result<Spent, String> {
-        Spent::begin(&self.subject, &self.bed, door)
+    pub(crate) fn spent(&self, daemon: Option<&GateProcess>) -> Result<Spent, String> {
+        Spent::begin(&self.subject, &self.bed, daemon)
     }
 
     /// Lets a crowd come, whatever was before.
@@ -137,7 +137,7 @@ impl Stage {
     }
 
     /// A crowd under a flood, when both have lasted for a while. All regulars come before the flood, so they
-    /// have been seen. The door is the gate's, if there is one.
+    /// have been seen. The daemon is that of the gate, if there is one.
     ///
     /// # Errors
     /// See [`Clients::offer`] and [`Flooder::begin`].
@@ -146,7 +146,7 @@ impl Stage {
         syn_per_s: u32,
         crowd: &Crowd,
         peak: f64,
-        door: Option<&GateProcess>,
+        daemon: Option<&GateProcess>,
     ) -> Result<Flooded, String> {
         sleep(REST);
         let per_second = ACQUAINTANCE * peak;
@@ -156,7 +156,7 @@ impl Stage {
         let (answers, spent) = thread::scope(|scope| {
             let spent = scope.spawn(|| {
                 sleep(BEFORE + STARTS);
-                let spent = self.spent(door)?;
+                let spent = self.spent(daemon)?;
                 sleep(meanwhile);
                 Ok::<String, String>(spent.told())
             });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use staunch_loadgen::report::document::Percentiles;
 
 use super::bed::Reception;
-use super::door;
+use super::daemon;
 use super::stage::Stage;
 use super::subject::Name;
 use crate::gate::clients::Crowd;
@@ -35,7 +35,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         "gate-steady",
         "nginx offered 0.88 times the least of five peaks for ten minutes",
     );
-    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
+    if let Some(reason) = super::obstacle().or_else(|| daemon::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
     setting.expect_steps(1);

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::bed::{Bed, Reception, SERVER_ADDRESS};
-use super::door::{self, GateProcess};
+use super::daemon::{self, GateProcess};
 use super::generators::{CrowdSaid, Generator};
 use super::stage::Stage;
 use super::subject::Name;
@@ -67,7 +67,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         "gate-strangers",
         "goodput, of min(capacity, offered): servers and generators nobody here chose, 1 s of patience",
     );
-    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
+    if let Some(reason) = super::obstacle().or_else(|| daemon::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
     let (names, absent): (Vec<Name>, Vec<Name>) =
@@ -117,16 +117,16 @@ fn measure(
     outcome.add(&row, CAPACITY, "", capacity);
     for beside in [Beside::Nobody, Beside::Silent] {
         let _silent = if beside == Beside::Silent { Some(Silent::begin(&stage.bed)?) } else { None };
-        let door = if gate { Some(stage.gate(&[])?) } else { None };
+        let daemon = if gate { Some(stage.gate(&[])?) } else { None };
         for multiple in MULTIPLES {
             setting.step(&format!("round {round}, {row}, {}", words(beside, multiple)));
             let answers = stage.steady(multiple * capacity, seconds)?;
             let reached = answers.goodput_per_s() / (capacity * multiple.min(1.0));
             outcome.add(&row, &words(beside, multiple), "", reached);
             if multiple < 1.0
-                && let Some(door) = &door
+                && let Some(daemon) = &daemon
             {
-                outcome.add(&row, SHED, "", shed(&door.status()?) as f64);
+                outcome.add(&row, SHED, "", shed(&daemon.status()?) as f64);
             }
         }
         if beside == Beside::Nobody {
@@ -135,7 +135,7 @@ fn measure(
                 measure_by(*generator, &stage, capacity, &row, setting, outcome)?;
             }
         }
-        let said = door.iter().flat_map(GateProcess::said);
+        let said = daemon.iter().flat_map(GateProcess::said);
         said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));
     }
     Ok(())

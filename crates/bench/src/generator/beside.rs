@@ -16,7 +16,7 @@ pub(crate) struct Beside {
     pub(crate) broken: u64,
     /// Requests whose connection was refused.
     pub(crate) refused: u64,
-    /// Connections begun.
+    /// Connections begun while the load lasted.
     pub(crate) connections_begun: u64,
     /// Idle connections that the server ended.
     pub(crate) connections_ended: u64,

@@ -11,13 +11,13 @@ use crate::setup::Programs;
 /// A load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
-    /// wrk.
+    /// The program `wrk`, by epoll.
     Wrk,
     /// `staunch load` on io_uring.
     Uring,
     /// `staunch load` on epoll.
     Epoll,
-    /// oha.
+    /// The program `oha`, by tokio.
     Oha,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Tool {
 const SLOTS_MAX: &str = "256";
 
 impl Tool {
-    /// Ours.
+    /// The generator of this repository, on each of its backends.
     pub(super) const OURS: [Self; 2] = [Self::Uring, Self::Epoll];
 
     /// Name in tables and plots.

@@ -12,7 +12,7 @@ use crate::syntax::{Complaint, Many, Scalar, Syntax};
 pub enum Denied {
     /// No client is refused.
     Nobody,
-    /// Everybody.
+    /// Every client.
     Everybody,
     /// The clients of these networks.
     Networks(Vec<AddressBlock>),

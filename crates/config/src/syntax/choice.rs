@@ -102,7 +102,7 @@ choices! {
         Ring = "ring",
         /// By rings that a node of this host gives.
         Given = "given",
-        /// In UDP.
+        /// Within datagrams of UDP.
         Udp = "udp",
     }
     /// What readers of a topic are promised.
@@ -129,7 +129,7 @@ choices! {
         Auto = "auto",
         /// io_uring.
         Uring = "uring",
-        /// epoll.
+        /// By `epoll(7)`.
         Epoll = "epoll",
     }
     /// An encoding to prepare content in.
@@ -138,7 +138,7 @@ choices! {
         Br = "br",
         /// Zstandard.
         Zstd = "zstd",
-        /// gzip.
+        /// By `gzip` (RFC 1952).
         Gzip = "gzip",
     }
     /// Whether the process confines itself.
@@ -156,7 +156,7 @@ choices! {
         Time = "time",
         /// Address of the client.
         Client = "client",
-        /// Method.
+        /// Method of the request.
         Method = "method",
         /// Target, as it was asked for.
         Target = "target",

@@ -83,9 +83,9 @@ scalars! {
     NodeAddress: Ipv4Addr, "ADDR", node_address, |address| Node::text(address.to_string());
     /// A network interface.
     Interface: String, "NAME", interface, |name| Node::text(name.as_str());
-    /// A file.
+    /// The path of a file.
     FilePath: PathBuf, "PATH", path, |path| Node::text(path.to_string_lossy()), text;
-    /// A folder.
+    /// The path of a folder.
     Folder: PathBuf, "DIR", path, |path| Node::text(path.to_string_lossy()), text;
     /// Where lines go.
     Lines: Output, "PATH|-|syslog", output, |output| match output {

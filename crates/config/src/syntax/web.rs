@@ -56,7 +56,7 @@ scalars! {
     FileEnding: String, "EXTENSION", file_ending, |name| Node::text(name.as_str()), text;
     /// A media type, maybe with parameters.
     MediaType: String, "TYPE", media_type, |name| Node::text(name.as_str()), text;
-    /// A charset.
+    /// The name of a charset, as in `Content-Type`.
     Charset: String, "CHARSET", charset, |name| Node::text(name.as_str()), text;
     /// Name of somebody with a password.
     Login: String, "NAME", login, |name| Node::text(name.as_str()), text;

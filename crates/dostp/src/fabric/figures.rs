@@ -49,7 +49,7 @@ pub struct FabricCounts {
 /// A node as it is known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricNode {
-    /// Its address.
+    /// The address of the node.
     pub address: u16,
     /// How busy it is, if it has said so.
     pub load: Option<NodeLoad>,

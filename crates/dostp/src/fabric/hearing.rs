@@ -21,7 +21,7 @@ pub struct HeardMessage<'a> {
     pub from: Sender,
     /// DATA, REQUEST, REPLY or ACK.
     pub kind: Kind,
-    /// Its id.
+    /// The id that its sender gave the message.
     pub message_id: u16,
     /// Its bytes.
     pub payload: &'a [u8],

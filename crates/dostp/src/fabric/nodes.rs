@@ -36,7 +36,7 @@ pub(super) struct Pull {
     pub(super) novelty: Option<Novelty>,
 }
 
-/// A node.
+/// What is known of another node.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) heard_ms: u64,

@@ -15,9 +15,9 @@ pub struct NodeLoad {
     pub requests_per_second: u32,
     /// Processor time of the whole process in the last second, of 1 000 for each worker.
     pub busy_permille: u16,
-    /// Workers.
+    /// Workers of the server.
     pub workers: u16,
-    /// Connections.
+    /// Connections that are open.
     pub connections: u32,
     /// Readers of live data.
     pub readers: u32,
@@ -36,7 +36,7 @@ pub(super) struct SiteDigest {
     pub(super) topics: u32,
 }
 
-/// A report.
+/// What a node tells the others once a second: its stream, its load, and what its sites hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NodeReport {
     /// The start of the node's stream of publications, and the last version in it.

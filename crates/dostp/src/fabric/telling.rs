@@ -12,7 +12,7 @@ pub(super) const STREAM: u64 = 0;
 /// An update that was numbered.
 #[derive(Debug)]
 pub struct Updated<H> {
-    /// Its stamp.
+    /// The stamp of the update, by which servers order what they all publish.
     pub stamp: Stamp,
     /// Whether it was published at this node.
     pub is_own: bool,

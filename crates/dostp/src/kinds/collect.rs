@@ -42,7 +42,7 @@ impl Reporter {
 /// A sender's last value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// Its bytes.
+    /// The value itself.
     pub bytes: Vec<u8>,
     /// When it came.
     pub came_ms: u64,

@@ -62,13 +62,13 @@ pub enum Update<'a> {
     New {
         /// The publisher's start.
         epoch: u32,
-        /// The topic.
+        /// The number of the topic.
         topic: u64,
-        /// Its version.
+        /// The version of the value.
         version: u64,
         /// Versions between the last one known and this one.
         missing: u64,
-        /// The value.
+        /// The bytes that were published.
         value: &'a [u8],
     },
     /// A version that is known, or an older one.

@@ -167,7 +167,7 @@ pub enum Asked<'a> {
     Work {
         /// The number, by which it is answered.
         number: u64,
-        /// The request.
+        /// The bytes of the request.
         request: &'a [u8],
     },
     /// The work was done before: this reply is to be sent again.

@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use staunch_netio::host::{ParentsOnly, unix_socket_maker};
 
-/// A claim.
+/// A port or a voice that this process has on this host.
 #[derive(Debug)]
 pub(super) struct Claim {
     socket: ParentsOnly,

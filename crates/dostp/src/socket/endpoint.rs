@@ -31,7 +31,7 @@ use crate::peers::{Own, PeerEvent};
 /// Frames looked at in one go: more would keep a sender waiting.
 const BATCH_COUNT: usize = 64;
 
-/// Bytes of messages that wait to be read, as of a UDP socket in Linux (net.endpoint.rmem_default).
+/// Bytes of messages that wait to be read, as of a UDP socket in Linux (net.core.rmem_default).
 const QUEUE_BYTES_MAX: usize = 212_992;
 
 /// Messages that wait to be read, so that empty ones are bounded as well.
@@ -81,7 +81,7 @@ pub(super) struct Endpoint {
     pub(super) keeper_wait: Option<KeeperWait>,
 }
 
-/// What a endpoint is opened with: found out before it.
+/// What an endpoint is opened with, found out before.
 pub(super) struct Opening {
     pub(super) interface: Interface,
     pub(super) own: Ipv4Addr,

@@ -120,17 +120,17 @@ fn with_keys_replayed_and_forged_frames_do_nothing() {
         world.run(10);
         let (delivered, sent) = world.delivered();
         assert_eq!((delivered, sent), (101, 101));
-        let links = [a, b].map(|place| world.places[place].link);
+        let links = [a, b].map(|place| world.nodes[place].link);
         for (from, to, frame) in world.record.take().unwrap() {
             let from = if world.random.below(2) == 0 { from } else { Link([2, 0, 0, 0, 6, 6]) };
             world.transmit_as(stranger, from, to, &frame);
             world.run(1);
         }
         world.run(3_000);
-        assert_eq!(world.places[a].node.peers().link(2), Some(links[1]));
-        assert_eq!(world.places[b].node.peers().link(1), Some(links[0]));
-        assert!(world.places[..2].iter().all(|place| place.node.peers().refused_by().is_none()));
-        assert!(world.places[..2].iter().all(|place| place.node.peers().link(3).is_none()));
+        assert_eq!(world.nodes[a].node.peers().link(2), Some(links[1]));
+        assert_eq!(world.nodes[b].node.peers().link(1), Some(links[0]));
+        assert!(world.nodes[..2].iter().all(|place| place.node.peers().refused_by().is_none()));
+        assert!(world.nodes[..2].iter().all(|place| place.node.peers().link(3).is_none()));
         assert!(world.dropped(Fault::Replay) > 0 && world.dropped(Fault::Auth) > 0);
         world.send(b, 1, 100).unwrap();
         world.send(a, 2, 100).unwrap();
@@ -148,7 +148,7 @@ fn with_faults_nothing_is_doubled_or_changed() {
         let world = converse(seed, faults, Canary::None);
         let (delivered, sent) = world.delivered();
         assert!(delivered > sent / 2 && delivered < sent, "{delivered} of {sent}");
-        assert!(world.places.iter().all(|place| place.node.under_way() == (0, 0)));
+        assert!(world.nodes.iter().all(|place| place.node.under_way() == (0, 0)));
     });
 }
 
@@ -185,7 +185,7 @@ fn a_cluster_of_250_warms_up_and_is_quiet() {
             world.run(pause_ms);
         }
         world.run(1_000);
-        for place in &world.places {
+        for place in &world.nodes {
             assert_eq!(place.node.peers().list().count(), 249);
         }
         let warm = world.control_frames_sent;
@@ -219,11 +219,11 @@ fn of_two_nodes_with_one_address_the_newcomer_refuses() {
         world.run(head_start_ms);
         let newcomer = world.start(7, 1500);
         world.run(1_500);
-        let link = world.places[holder].link;
-        assert_eq!(world.places[holder].node.peers().refused_by(), None);
-        assert_eq!(world.places[newcomer].node.peers().refused_by(), Some(link));
+        let link = world.nodes[holder].link;
+        assert_eq!(world.nodes[holder].node.peers().refused_by(), None);
+        assert_eq!(world.nodes[newcomer].node.peers().refused_by(), Some(link));
         assert_eq!(world.send(newcomer, 8, 16), Err(SendFault::Refused));
-        assert_eq!(world.places[other].node.peers().link(7), Some(link));
+        assert_eq!(world.nodes[other].node.peers().link(7), Some(link));
     });
 }
 
@@ -236,7 +236,7 @@ fn of_two_nodes_that_start_together_one_refuses() {
         world.run(apart_ms);
         let second = world.start(7, 1500);
         world.run(2_000);
-        let refused = [first, second].map(|place| world.places[place].node.peers().refused_by().is_some());
+        let refused = [first, second].map(|place| world.nodes[place].node.peers().refused_by().is_some());
         assert_eq!(refused.iter().filter(|refused| **refused).count(), 1, "{refused:?}");
     });
 }
@@ -250,11 +250,11 @@ fn a_node_that_moves_is_found_again() {
         let b = world.start(2, 1500);
         world.run(2_000);
         world.send(a, 2, 16).unwrap();
-        world.places[b].link = Link([2, 0, 0, 0, 9, 9]);
+        world.nodes[b].link = Link([2, 0, 0, 0, 9, 9]);
         world.restart(b);
         // What it says from there is heard, but not believed before the former link address was asked.
         world.run(1_200);
-        assert_eq!(world.places[a].node.peers().link(2), Some(Link([2, 0, 0, 0, 9, 9])));
+        assert_eq!(world.nodes[a].node.peers().link(2), Some(Link([2, 0, 0, 0, 9, 9])));
         let number = world.send(a, 2, 16).unwrap();
         world.run(10);
         assert_eq!(world.receivers(number), 1);
@@ -270,17 +270,17 @@ fn an_intruder_moves_nobody_who_lives() {
         let b = world.start(2, 1500);
         let intruder = world.start(3, 1500);
         world.run(2_000);
-        let link = world.places[b].link;
-        let messages = world.places[a].node.passed().messages_received;
+        let link = world.nodes[b].link;
+        let messages = world.nodes[a].node.passed().messages_received;
         for turn in 0..100 {
             let kind = Kind::ALL[world.random.below(9) as usize];
             let frame = forge(&mut world, kind);
-            let target = world.places[a].link;
+            let target = world.nodes[a].link;
             world.transmit_as(intruder, FORGED, target, &frame);
             world.run(turn % 7 * 20);
-            assert_eq!(world.places[a].node.peers().link(2), Some(link));
+            assert_eq!(world.nodes[a].node.peers().link(2), Some(link));
         }
-        assert_eq!(world.places[a].node.passed().messages_received, messages);
+        assert_eq!(world.nodes[a].node.passed().messages_received, messages);
         assert!(world.dropped(Fault::Impostor) > 0);
     });
 }
@@ -325,9 +325,9 @@ fn a_partition_that_heals_and_nodes_that_restart_do_no_harm() {
         for _ in 0..200 {
             let place = world.random.below(6) as usize;
             match world.random.below(40) {
-                0 => world.places[place].part ^= 1,
+                0 => world.nodes[place].part ^= 1,
                 1 => world.restart(place),
-                2 => world.places[place].up ^= true,
+                2 => world.nodes[place].up ^= true,
                 3 => {
                     let pause_ms = world.random.below(500_000);
                     world.run(pause_ms);
@@ -340,7 +340,7 @@ fn a_partition_that_heals_and_nodes_that_restart_do_no_harm() {
                 }
             }
         }
-        for place in &mut world.places {
+        for place in &mut world.nodes {
             (place.up, place.part) = (true, 0);
         }
         world.faults = Faults::default();

@@ -20,7 +20,7 @@ fn world(seed: u64, mode: Mode) -> (World, [usize; 3]) {
 
 /// Passes frames of this kind that came to the relay from one node on to another; says how many.
 fn pass_on(world: &mut World, relay: usize, kind: Kind, from: Link, to: Link) -> usize {
-    let own = world.places[relay].link;
+    let own = world.nodes[relay].link;
     let is_wanted = |(sender, receiver, frame): &&(Link, Link, Vec<u8>)| {
         *sender == from && [own, Link::EVERYBODY].contains(receiver) && frame[0] & 0x0f == kind as u8
     };
@@ -37,7 +37,7 @@ fn greetings_that_are_passed_on_move_nobody() {
     for mode in [Mode::Mac, Mode::Aead] {
         seeds(20, |seed| {
             let (mut world, [a, b, relay]) = world(seed, mode);
-            let [at_a, at_b] = [a, b].map(|place| world.places[place].link);
+            let [at_a, at_b] = [a, b].map(|place| world.nodes[place].link);
             // Before node 1 believes node 2 as well as afterwards.
             for _ in 0..20 {
                 let hellos = pass_on(&mut world, relay, Kind::Hello, at_b, at_a);
@@ -46,14 +46,14 @@ fn greetings_that_are_passed_on_move_nobody() {
                 world.run(1);
                 pass_on(&mut world, relay, Kind::HelloReply, at_b, at_a);
                 world.run(1);
-                assert!(world.places[a].node.peers().link(2).is_none_or(|link| link == at_b));
+                assert!(world.nodes[a].node.peers().link(2).is_none_or(|link| link == at_b));
                 if hellos == 0 {
                     world.secrets = secrets(1, mode);
                     world.restart(b);
                 }
             }
             world.run(3_000);
-            assert_eq!(world.places[a].node.peers().link(2), Some(at_b));
+            assert_eq!(world.nodes[a].node.peers().link(2), Some(at_b));
             assert!(world.dropped(Fault::Relayed) > 0);
             let number = world.send(a, 2, 100).unwrap();
             world.run(10);
@@ -66,22 +66,22 @@ fn greetings_that_are_passed_on_move_nobody() {
 fn a_message_that_is_passed_on_is_taken_once_and_moves_nobody() {
     seeds(20, |seed| {
         let (mut world, [a, b, relay]) = world(seed, Mode::Aead);
-        let [at_a, at_b] = [a, b].map(|place| world.places[place].link);
+        let [at_a, at_b] = [a, b].map(|place| world.nodes[place].link);
         world.run(2_000);
         // The message to all does not reach node 1, for its link is down.
-        world.places[a].up = false;
+        world.nodes[a].up = false;
         let number = world.send(b, EVERYBODY, 100).unwrap();
-        world.places[a].up = true;
+        world.nodes[a].up = true;
         let record = world.record.take().unwrap();
         let (_, _, frame) = record.last().unwrap();
-        let own = world.places[relay].link;
+        let own = world.nodes[relay].link;
         for _ in 0..3 {
             world.transmit_as(relay, own, at_a, frame);
             world.run(1);
         }
         assert_eq!(world.receivers(number), 1);
         world.run(3_000);
-        assert_eq!(world.places[a].node.peers().link(2), Some(at_b));
+        assert_eq!(world.nodes[a].node.peers().link(2), Some(at_b));
         assert!(world.dropped(Fault::Replay) > 0);
     });
 }
@@ -96,7 +96,7 @@ fn a_nodes_own_frames_do_not_take_its_address() {
             let relay = world.start(3, 1500);
             world.secrets = secrets(1, Mode::Mac).filter(|_| with_keys);
             let a = world.start(1, 1500);
-            let at_a = world.places[a].link;
+            let at_a = world.nodes[a].link;
             // Above the link address of the node, and below it.
             let own = Link(if seed % 2 == 0 { [0xfe; 6] } else { [0; 6] });
             for _ in 0..40 {
@@ -108,7 +108,7 @@ fn a_nodes_own_frames_do_not_take_its_address() {
                 }
                 world.run(20);
             }
-            assert_eq!(world.places[a].node.peers().refused_by(), None);
+            assert_eq!(world.nodes[a].node.peers().refused_by(), None);
             let fault = if with_keys { Fault::Relayed } else { Fault::Own };
             assert!(world.dropped(fault) > 0);
             assert_eq!(world.dropped(Fault::Conflict), 0);

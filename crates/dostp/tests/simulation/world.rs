@@ -55,7 +55,7 @@ impl Random {
 }
 
 /// A node and what is attached to it.
-pub(crate) struct Place {
+pub(crate) struct SimulatedNode {
     pub(crate) node: Node,
     pub(crate) link: Link,
     pub(crate) up: bool,
@@ -79,7 +79,7 @@ pub(crate) struct World {
     pub(crate) secrets: Option<Secrets>,
     /// Every frame that was put on the wire, while it is kept: who sent it, and where to.
     pub(crate) record: Option<Vec<(Link, Link, Vec<u8>)>>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) nodes: Vec<SimulatedNode>,
     now_us: u64,
     flights: BTreeMap<(u64, u64), Flight>,
     serial: u64,
@@ -102,7 +102,7 @@ impl World {
             canary: Canary::None,
             secrets: None,
             record: None,
-            places: Vec::new(),
+            nodes: Vec::new(),
             now_us: 1_000_000_000,
             flights: BTreeMap::new(),
             serial: 0,
@@ -120,23 +120,23 @@ impl World {
 
     /// Adds a node with this address and starts it.
     pub(crate) fn start(&mut self, address: u16, mtu: u16) -> usize {
-        let place = self.places.len();
+        let place = self.nodes.len();
         let link = Link([2, 0, 0, 0, (place >> 8) as u8, place as u8]);
         let node = self.make(address, link, mtu);
         let next_id = self.random.below(65_536) as u16;
-        self.places.push(Place { node, link, up: true, part: 0, next_id });
+        self.nodes.push(SimulatedNode { node, link, up: true, part: 0, next_id });
         let now_ms = self.now_ms();
-        self.places[place].node.start(now_ms);
+        self.nodes[place].node.start(now_ms);
         self.flush(place);
         place
     }
 
     /// The node starts anew: it knows nothing, and has another boot number.
     pub(crate) fn restart(&mut self, place: usize) {
-        let own = self.places[place].node.peers().own();
-        self.places[place].node = self.make(own.address, self.places[place].link, own.mtu);
+        let own = self.nodes[place].node.peers().own();
+        self.nodes[place].node = self.make(own.address, self.nodes[place].link, own.mtu);
         let now_ms = self.now_ms();
-        self.places[place].node.start(now_ms);
+        self.nodes[place].node.start(now_ms);
         self.flush(place);
     }
 
@@ -169,7 +169,7 @@ impl World {
         let now_ms = self.now_ms();
         let messages: Vec<_> = (0..count).map(|_| self.message(from, to, 24)).collect();
         let (mut ways, mut going) = (BTreeSet::new(), Vec::new());
-        let node = &mut self.places[from].node;
+        let node = &mut self.nodes[from].node;
         for (number, outbound, payload) in &messages {
             match node.send(outbound, payload, now_ms) {
                 Ok(Sending::Frames { link, frames }) => {
@@ -205,8 +205,8 @@ impl World {
             *byte = (number as usize * 31 + place) as u8;
         }
         payload[..8].copy_from_slice(&number.to_be_bytes());
-        let id = self.places[from].next_id;
-        self.places[from].next_id = id.wrapping_add(1);
+        let id = self.nodes[from].next_id;
+        self.nodes[from].next_id = id.wrapping_add(1);
         let outbound = Outbound {
             kind: Kind::Data,
             destination: to,
@@ -221,11 +221,11 @@ impl World {
 
     fn send_now(&mut self, from: usize, outbound: &Outbound, payload: &[u8]) -> Result<(), SendFault> {
         let now_ms = self.now_ms();
-        let sending = self.places[from].node.send(outbound, payload, now_ms)?;
+        let sending = self.nodes[from].node.send(outbound, payload, now_ms)?;
         if let Sending::Frames { link, frames } = sending {
             for frame in frames {
                 let mut bytes = Vec::new();
-                self.places[from].node.write(&frame, now_ms, &mut bytes);
+                self.nodes[from].node.write(&frame, now_ms, &mut bytes);
                 self.transmit(from, link, &bytes);
             }
         }
@@ -236,12 +236,12 @@ impl World {
     pub(crate) fn flush(&mut self, place: usize) {
         let now_ms = self.now_ms();
         let mut frame = Vec::new();
-        while let Some(link) = self.places[place].node.poll_control(now_ms, &mut frame) {
+        while let Some(link) = self.nodes[place].node.poll_control(now_ms, &mut frame) {
             self.control_frames_sent += 1;
             self.transmit(place, link, &frame);
             frame.clear();
         }
-        while let Some((outbound, payload)) = self.places[place].node.poll_parked(now_ms) {
+        while let Some((outbound, payload)) = self.nodes[place].node.poll_parked(now_ms) {
             self.send_parked(place, outbound, payload);
         }
     }
@@ -251,7 +251,7 @@ impl World {
         let now_ms = self.now_ms();
         let is_full = self.random.chance(self.faults.full);
         let mut written = Vec::new();
-        let sent = self.places[place].node.send_parked(outbound, payload, now_ms, |node, link, frames| {
+        let sent = self.nodes[place].node.send_parked(outbound, payload, now_ms, |node, link, frames| {
             if !is_full {
                 written.extend(frames.map(|frame| {
                     let mut bytes = Vec::new();
@@ -269,7 +269,7 @@ impl World {
 
     /// Puts a frame on the wire, as whoever is attached there.
     pub(crate) fn transmit(&mut self, place: usize, to: Link, frame: &[u8]) {
-        let from = self.places[place].link;
+        let from = self.nodes[place].link;
         self.transmit_as(place, from, to, frame);
     }
 
@@ -279,12 +279,12 @@ impl World {
         if let Some(record) = &mut self.record {
             record.push((from, to, frame.to_vec()));
         }
-        if !self.places[place].up {
+        if !self.nodes[place].up {
             return;
         }
-        for receiver in 0..self.places.len() {
-            let other = &self.places[receiver];
-            let hears = other.up && other.part == self.places[place].part && receiver != place;
+        for receiver in 0..self.nodes.len() {
+            let other = &self.nodes[receiver];
+            let hears = other.up && other.part == self.nodes[place].part && receiver != place;
             if !hears || (to != Link::EVERYBODY && to != other.link) || self.random.chance(self.faults.lost) {
                 continue;
             }
@@ -307,7 +307,7 @@ impl World {
     pub(crate) fn run(&mut self, length_ms: u64) {
         let end_us = self.now_us + length_ms * 1_000;
         loop {
-            let due = self.places.iter().enumerate().filter(|(_, place)| place.up);
+            let due = self.nodes.iter().enumerate().filter(|(_, place)| place.up);
             let due = due.filter_map(|(index, place)| Some((place.node.due_ms()? * 1_000, index))).min();
             let landing = self.flights.first_key_value().map(|((at_us, _), _)| *at_us);
             let next_us = due.map(|(at_us, _)| at_us).into_iter().chain(landing).min();
@@ -319,7 +319,7 @@ impl World {
                 }
             } else if let Some((_, index)) = due {
                 let now_ms = self.now_ms();
-                self.places[index].node.tick(now_ms);
+                self.nodes[index].node.tick(now_ms);
                 self.flush(index);
             }
         }
@@ -328,12 +328,12 @@ impl World {
 
     fn land(&mut self, flight: Flight) {
         let Flight { to, from, mut frame } = flight;
-        if !self.places[to].up {
+        if !self.nodes[to].up {
             return;
         }
         let now_ms = self.now_ms();
         let mut joined = JoinedFrames::new(&mut frame);
-        while let Some(message) = self.places[to].node.receive(from, &mut joined, now_ms) {
+        while let Some(message) = self.nodes[to].node.receive(from, &mut joined, now_ms) {
             let number = u64::from_be_bytes(*message.payload.first_chunk().unwrap());
             let (sent_to, payload) = &self.sent[&number];
             assert!(*message.payload == payload[..], "message {number} was changed");
@@ -370,6 +370,6 @@ impl World {
 
     /// Counts of one fault, over all nodes.
     pub(crate) fn dropped(&self, fault: Fault) -> u64 {
-        self.places.iter().map(|place| place.node.drops().of(fault)).sum()
+        self.nodes.iter().map(|place| place.node.drops().of(fault)).sum()
     }
 }

@@ -22,8 +22,7 @@ use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Piece, Slice, Target,
     TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
 };
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Status, Version};
+use staunch_protocol::{Request, Status, Version};
 
 /// Limit of `/collect` if none is given.
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;

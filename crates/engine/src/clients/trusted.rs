@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 /// Blocks of addresses, such as those from which only proxies of ours connect. Cheap to clone.
 #[derive(Debug, Clone, Default)]

@@ -3,8 +3,8 @@
 //! It must never be on the way of a request that is answered at once.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::Status;
-use staunch_protocol::http1::{Event, KeptRequest, Request};
+use staunch_protocol::http1::Event;
+use staunch_protocol::{KeptRequest, Request, Status};
 
 use super::turn::Turn;
 use super::{Connection, Phase};

@@ -11,9 +11,9 @@ mod round;
 mod sending;
 pub(crate) mod shared;
 
-use staunch_protocol::Timeouts;
-use staunch_protocol::http1::{self, Request};
+use staunch_protocol::http1;
 use staunch_protocol::http2::{ErrorCode, WorkerMemory};
+use staunch_protocol::{Request, Timeouts};
 
 use self::round::Round;
 use self::shared::Http2Shared;

@@ -4,9 +4,9 @@
 //! It must never be on the way of a request that is answered as it wants.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Request, authority_in};
+use staunch_protocol::http1::authority_in;
 use staunch_protocol::proxy::{Introduction, read_introduction};
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use super::turn::{COME_BACK, Turn};
 use super::{Connection, Phase};

@@ -3,8 +3,8 @@
 //!
 //! It must never outlive the event it was made for.
 
-use staunch_protocol::Status;
-use staunch_protocol::http1::{Request, RequestMemory, SelfAnswered};
+use staunch_protocol::http1::RequestMemory;
+use staunch_protocol::{Request, SelfAnswered, Status};
 
 use super::http2::shared::Http2Shared;
 use crate::exchange::context::Context;

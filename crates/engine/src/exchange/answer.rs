@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Request, Session};
-use staunch_protocol::{BodyIn, Fields, Status};
+use staunch_protocol::http1::Session;
+use staunch_protocol::{BodyIn, Fields, Request, Status};
 use staunch_tls::ClientIdentity;
 
 use super::address::Address;

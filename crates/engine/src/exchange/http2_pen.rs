@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use staunch_netio::{Outgoing, Slice};
-use staunch_protocol::http1::{BodyOut, BodyRule};
+use staunch_protocol::http1::BodyOut;
 use staunch_protocol::http2::{HeadFields, Opening, ResponseHead};
-use staunch_protocol::{Fields, Status};
+use staunch_protocol::{BodyRule, Fields, Status};
 
 use super::answered::Answered;
 use super::context::Context;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use staunch_netio::{Outgoing, Slice};
-use staunch_protocol::http1::{self, BodyOut, BodyRule, Request};
-use staunch_protocol::{BodyIn, Fields, Status, Version};
+use staunch_protocol::http1::{self, BodyOut};
+use staunch_protocol::{BodyIn, BodyRule, Fields, Request, Status, Version};
 
 use super::answered::Answered;
 use super::context::Context;

@@ -14,7 +14,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Length in bytes.
+    /// How many bytes are sent of it.
     pub(crate) fn length_bytes(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,

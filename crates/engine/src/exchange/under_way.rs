@@ -3,8 +3,7 @@
 //! It owns 16 bytes of a slot, and what they point to. Nearly always there is nothing: it must cost a request
 //! that is answered at once no more than one look.
 
-use staunch_protocol::Status;
-use staunch_protocol::http1::KeptRequest;
+use staunch_protocol::{KeptRequest, Status};
 
 use super::http2::Http2;
 use super::open::OpenState;

@@ -43,9 +43,9 @@ impl OpenListeners {
         let left = self.open.extract_if(.., |(name, _)| is_meant(*name));
         let left = left.inspect(|(_, listener)| {
             if at_once {
-                io.open_door(*listener);
+                io.admit_syn(*listener);
             } else {
-                io.shut_door(*listener);
+                io.drop_syn(*listener);
             }
         });
         self.leaving.extend(left.map(|(_, listener)| Leaving {

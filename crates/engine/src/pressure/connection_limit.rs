@@ -10,7 +10,7 @@ use crate::limits::{
 
 /// What the system has for connections.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Means {
+pub(crate) struct HostResources {
     /// On io_uring a connection needs no descriptor of the process.
     pub(crate) is_uring: bool,
     /// RLIMIT_NOFILE.
@@ -30,11 +30,11 @@ pub(crate) struct Means {
 pub(crate) fn connection_limit(
     wanted: Option<u64>,
     pressure: &Pressure,
-    means: Means,
+    resources: HostResources,
 ) -> Result<(u64, String), String> {
     let (number, reason) = match wanted {
-        Some(wanted) => (check(wanted, means)?, "asked for".into()),
-        None => derive(means),
+        Some(wanted) => (check(wanted, resources)?, "asked for".into()),
+        None => derive(resources),
     };
     match (pressure.soft_connections, pressure.reserved_connections) {
         (Some(soft), _) if soft > number && soft != u64::MAX => Err(format!(
@@ -49,9 +49,9 @@ pub(crate) fn connection_limit(
     }
 }
 
-fn check(wanted: u64, means: Means) -> Result<u64, String> {
-    let Means { is_uring, descriptors, memory_bytes, memory_is_limited, .. } = means;
-    let by_descriptors = by_descriptors(means);
+fn check(wanted: u64, resources: HostResources) -> Result<u64, String> {
+    let HostResources { is_uring, descriptors, memory_bytes, memory_is_limited, .. } = resources;
+    let by_descriptors = by_descriptors(resources);
     if wanted == 0 {
         return Err("--max-connections 0 would serve nobody; give at least 1, or auto".into());
     }
@@ -84,23 +84,23 @@ fn check(wanted: u64, means: Means) -> Result<u64, String> {
             memory_bytes >> 20
         ));
     }
-    if wanted > by_tables(means) {
+    if wanted > by_tables(resources) {
         return Err(format!(
             "--max-connections {wanted} needs tables of {} KiB, more than a sixteenth of what this process \
              may map (ulimit -v, -d); raise the limit, or ask for at most {}",
             (wanted * CONNECTION_BYTES_MAX as u64) >> 10,
-            by_tables(means)
+            by_tables(resources)
         ));
     }
     Ok(wanted)
 }
 
 /// The most that descriptors and a share of the memory allow.
-fn derive(means: Means) -> (u64, String) {
-    let descriptors = means.descriptors;
-    let by_memory = (means.memory_bytes / SOCKET_MEMORY_SHARE / SOCKET_MEMORY_BYTES).max(1);
-    let by_descriptors = by_descriptors(means);
-    let by_tables = by_tables(means);
+fn derive(resources: HostResources) -> (u64, String) {
+    let descriptors = resources.descriptors;
+    let by_memory = (resources.memory_bytes / SOCKET_MEMORY_SHARE / SOCKET_MEMORY_BYTES).max(1);
+    let by_descriptors = by_descriptors(resources);
+    let by_tables = by_tables(resources);
     if by_tables < by_descriptors.min(by_memory).min(CONNECTIONS_MAX) {
         let reason = format!(
             "a sixteenth of what this process may map (ulimit -v, -d), at {CONNECTION_BYTES_MAX} bytes a \
@@ -109,7 +109,7 @@ fn derive(means: Means) -> (u64, String) {
         return (by_tables, reason);
     }
     if by_descriptors < by_memory.min(CONNECTIONS_MAX) {
-        let reason = match means.is_uring {
+        let reason = match resources.is_uring {
             true => format!("as many rings as {descriptors} file descriptors (ulimit -n) allow"),
             false => {
                 format!("{descriptors} file descriptors (ulimit -n) less {} for files", reserved(descriptors))
@@ -121,7 +121,7 @@ fn derive(means: Means) -> (u64, String) {
         let reason = "the most for one process; a quarter of memory at 4 KiB each would allow more";
         return (CONNECTIONS_MAX, reason.into());
     }
-    let reason = match means.memory_is_limited {
+    let reason = match resources.memory_is_limited {
         true => {
             "a quarter of the memory this process may use beside the memory budget, at 4 KiB a connection"
         }
@@ -131,14 +131,14 @@ fn derive(means: Means) -> (u64, String) {
 }
 
 /// The tables are made at the start for as many connections as there may be.
-fn by_tables(means: Means) -> u64 {
-    let process_bytes = means.process_bytes.unwrap_or(u64::MAX);
+fn by_tables(resources: HostResources) -> u64 {
+    let process_bytes = resources.process_bytes.unwrap_or(u64::MAX);
     (process_bytes / TABLES_PART / CONNECTION_BYTES_MAX as u64).max(1)
 }
 
-fn by_descriptors(means: Means) -> u64 {
-    let descriptors = means.descriptors;
-    match means.is_uring {
+fn by_descriptors(resources: HostResources) -> u64 {
+    let descriptors = resources.descriptors;
+    match resources.is_uring {
         true => descriptors.saturating_mul((descriptors / RINGS_PART).max(1)),
         false => (descriptors - reserved(descriptors)).max(1),
     }
@@ -155,56 +155,57 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn means(is_uring: bool, descriptors: u64, memory_bytes: u64) -> Means {
+    fn resources(is_uring: bool, descriptors: u64, memory_bytes: u64) -> HostResources {
         let memory_is_limited = memory_bytes < GIB;
-        Means { is_uring, descriptors, memory_bytes, memory_is_limited, process_bytes: None }
+        HostResources { is_uring, descriptors, memory_bytes, memory_is_limited, process_bytes: None }
     }
 
     #[test]
     fn tables_have_room_in_what_the_process_may_map() {
-        let small = Means { process_bytes: Some(100_000 << 10), ..means(true, 1 << 20, 64 * GIB) };
+        let small =
+            HostResources { process_bytes: Some(100_000 << 10), ..resources(true, 1 << 20, 64 * GIB) };
         let (number, reason) = connection_limit(None, &Pressure::default(), small).unwrap();
         assert_eq!(number, 50_000);
         assert!(reason.contains("ulimit -v, -d"), "{reason}");
         assert_eq!(connection_limit(Some(50_000), &Pressure::default(), small).unwrap().0, 50_000);
         let refused = connection_limit(Some(50_001), &Pressure::default(), small).unwrap_err();
         assert!(refused.contains("at most 50000"), "{refused}");
-        let tiny = Means { process_bytes: Some(1), ..small };
+        let tiny = HostResources { process_bytes: Some(1), ..small };
         assert_eq!(connection_limit(None, &Pressure::default(), tiny).unwrap().0, 1);
     }
 
     #[test]
     fn derived_from_what_is_scarce() {
         let cases = [
-            (means(false, 64, 8 * GIB), 32, "64 file descriptors (ulimit -n) less 32 for files"),
-            (means(false, 1024, 8 * GIB), 512, "1024 file descriptors (ulimit -n) less 512 for files"),
-            (means(false, 4096, 32 << 20), 2048, "this process may use"),
-            (means(true, 64, 8 * GIB), 512, "as many rings as 64 file descriptors"),
-            (means(true, 1024, 32 << 20), 2048, "this process may use"),
-            (means(true, 1024, GIB), 65_536, "a quarter of memory beside the memory budget, at 4 KiB"),
-            (means(true, 1 << 20, 64 * GIB), 1 << 20, "the most for one process"),
-            (means(false, u64::MAX, 64 * GIB), 1 << 20, "the most for one process"),
+            (resources(false, 64, 8 * GIB), 32, "64 file descriptors (ulimit -n) less 32 for files"),
+            (resources(false, 1024, 8 * GIB), 512, "1024 file descriptors (ulimit -n) less 512 for files"),
+            (resources(false, 4096, 32 << 20), 2048, "this process may use"),
+            (resources(true, 64, 8 * GIB), 512, "as many rings as 64 file descriptors"),
+            (resources(true, 1024, 32 << 20), 2048, "this process may use"),
+            (resources(true, 1024, GIB), 65_536, "a quarter of memory beside the memory budget, at 4 KiB"),
+            (resources(true, 1 << 20, 64 * GIB), 1 << 20, "the most for one process"),
+            (resources(false, u64::MAX, 64 * GIB), 1 << 20, "the most for one process"),
         ];
-        for (means, number, why) in cases {
-            let (given, reason) = connection_limit(None, &Pressure::default(), means).unwrap();
-            assert_eq!(given, number, "{means:?}");
-            assert!(reason.contains(why), "{means:?}: {reason}");
+        for (resources, number, why) in cases {
+            let (given, reason) = connection_limit(None, &Pressure::default(), resources).unwrap();
+            assert_eq!(given, number, "{resources:?}");
+            assert!(reason.contains(why), "{resources:?}: {reason}");
         }
     }
 
     #[test]
     fn what_cannot_be_is_refused_with_the_way_out() {
-        let small = means(true, 1024, 32 << 20);
+        let small = resources(true, 1024, 32 << 20);
         let cases = [
-            (0, means(false, 1024, GIB), "at least 1"),
-            (513, means(false, 1024, GIB), "raise `ulimit -n` or use --io uring"),
-            (513, means(true, 64, GIB), "at most 512"),
+            (0, resources(false, 1024, GIB), "at least 1"),
+            (513, resources(false, 1024, GIB), "raise `ulimit -n` or use --io uring"),
+            (513, resources(true, 64, GIB), "at most 512"),
             (8193, small, "raise the memory limit"),
-            (300_000, means(true, 1 << 16, GIB), "add memory"),
-            (2_000_000, means(true, 1 << 16, 64 * GIB), "start several"),
+            (300_000, resources(true, 1 << 16, GIB), "add memory"),
+            (2_000_000, resources(true, 1 << 16, 64 * GIB), "start several"),
         ];
-        for (wanted, means, way_out) in cases {
-            let error = connection_limit(Some(wanted), &Pressure::default(), means).unwrap_err();
+        for (wanted, resources, way_out) in cases {
+            let error = connection_limit(Some(wanted), &Pressure::default(), resources).unwrap_err();
             assert!(error.contains(way_out) && error.contains("--max-connections"), "{error}");
         }
         assert_eq!(connection_limit(Some(8192), &Pressure::default(), small).unwrap().0, 8192);
@@ -215,7 +216,7 @@ mod tests {
         let limit = |soft, reserved| {
             let pressure =
                 Pressure { soft_connections: soft, reserved_connections: reserved, ..Pressure::default() };
-            connection_limit(Some(100), &pressure, means(true, 1024, GIB))
+            connection_limit(Some(100), &pressure, resources(true, 1024, GIB))
         };
         assert!(limit(Some(100), Some(99)).is_ok());
         assert!(limit(Some(101), None).unwrap_err().contains("--soft-connections 101"));

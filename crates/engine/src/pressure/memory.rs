@@ -8,7 +8,7 @@ use crate::limits::{EVENT_BYTES_MAX, QUIET_MS, QUIET_PEAK_BYTES_MIN, SPARE_BYTES
 /// The sum of what a worker's connections hold.
 #[derive(Debug)]
 pub(crate) struct Account {
-    /// All of it.
+    /// Bytes that all connections hold.
     held_bytes: u64,
     /// Of it, what comes back by itself: the connection was closed, and the kernel has to let go of it.
     leaving_bytes: u64,

@@ -30,7 +30,7 @@ pub(crate) struct Newcomer {
 }
 
 impl Newcomers {
-    /// A turn begins.
+    /// Tells that a turn of the worker begins.
     #[inline]
     pub(crate) fn begin_turn(&mut self) {
         self.taken = 0;

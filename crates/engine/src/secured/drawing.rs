@@ -1,7 +1,7 @@
 //! An answer on its way through a cipher: pieces of its container are sealed, one after the other.
 //!
-//! It owns the container until the last piece was drawn, and the place that was reached. It must never hold a
-//! sealed byte, or read a file that would make it wait.
+//! It owns the container until the last piece was drawn, and the position that was reached. It must never
+//! hold a sealed byte, or read a file that would make it wait.
 
 use staunch_netio::{Ahead, FileRead, FileReader, Outgoing, Part, WarmedPart};
 use staunch_tls::{Awake, Fault};
@@ -12,14 +12,14 @@ use crate::limits::{DRAWN_SLICES_MAX, PIECE_BYTES_MAX};
 #[derive(Debug)]
 pub(crate) struct Drawing {
     outgoing: Box<Outgoing>,
-    place: Place,
+    position: DrawingPosition,
     /// What was read ahead of the file.
     ahead: Ahead,
 }
 
 /// How far a container was drawn.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct DrawingPosition {
     /// The next part, and how much of it was drawn.
     part: usize,
     part_bytes: u64,
@@ -40,16 +40,16 @@ pub(crate) enum Drawn {
     Failed,
 }
 
-/// What a worker lends to a drawing.
+/// What pieces of files are read by and to: a worker has one, and lends it to each drawing.
 #[derive(Debug, Default)]
-pub(crate) struct Means {
+pub(crate) struct FileInput {
     /// Where pieces of files are read to.
     scratch: Vec<u8>,
     /// `None` where no file is ever sent.
     pub(crate) reader: Option<FileReader>,
 }
 
-impl Means {
+impl FileInput {
     /// Gives memory back.
     pub(crate) fn shrink(&mut self) {
         self.scratch = Vec::new();
@@ -58,7 +58,7 @@ impl Means {
 
 impl Drawing {
     pub(crate) fn new(outgoing: Box<Outgoing>) -> Self {
-        Self { outgoing, place: Place::default(), ahead: Ahead::default() }
+        Self { outgoing, position: DrawingPosition::default(), ahead: Ahead::default() }
     }
 
     /// The container, drawn or not.
@@ -75,13 +75,13 @@ impl Drawing {
     pub(crate) fn draw(
         &mut self,
         awake: &mut Awake,
-        means: &mut Means,
+        file_input: &mut FileInput,
         bytes_max: usize,
         output: &mut Vec<u8>,
     ) -> Drawn {
         let mut room = bytes_max;
         loop {
-            match self.draw_slices(awake, means, &mut room, output) {
+            match self.draw_slices(awake, file_input, &mut room, output) {
                 Ok(Drawn::Enough) if room > 0 => {}
                 Ok(drawn) => return drawn,
                 Err(_) => return Drawn::Failed,
@@ -93,39 +93,39 @@ impl Drawing {
     fn draw_slices(
         &mut self,
         awake: &mut Awake,
-        means: &mut Means,
+        file_input: &mut FileInput,
         room: &mut usize,
         output: &mut Vec<u8>,
     ) -> Result<Drawn, Fault> {
         let (own, parts) = self.outgoing.contents();
-        let Means { scratch, reader } = means;
+        let FileInput { scratch, reader } = file_input;
         let mut slices: [&[u8]; DRAWN_SLICES_MAX] = [&[]; DRAWN_SLICES_MAX];
         let mut count = 0;
-        let mut place = self.place;
+        let mut position = self.position;
         let mut drawn = Drawn::Enough;
         while count < DRAWN_SLICES_MAX && *room > 0 {
-            let slice = match parts.get(place.part) {
+            let slice = match parts.get(position.part) {
                 Some(Part::Own(length)) => {
-                    let left = *length - place.part_bytes as usize;
-                    &own[place.own_bytes..place.own_bytes + left.min(*room)]
+                    let left = *length - position.part_bytes as usize;
+                    &own[position.own_bytes..position.own_bytes + left.min(*room)]
                 }
                 Some(Part::Shared(slice)) => {
-                    let left = &slice.as_bytes()[place.part_bytes as usize..];
+                    let left = &slice.as_bytes()[position.part_bytes as usize..];
                     &left[..left.len().min(*room)]
                 }
                 Some(Part::File(part)) => {
                     scratch.resize(PIECE_BYTES_MAX, 0);
                     let wanted = (*room).min(PIECE_BYTES_MAX);
                     let read = reader.as_ref().map_or(FileRead::Failed(0), |reader| {
-                        reader.read(part, place.part_bytes, &mut self.ahead, &mut scratch[..wanted])
+                        reader.read(part, position.part_bytes, &mut self.ahead, &mut scratch[..wanted])
                     });
                     match read {
                         FileRead::Read(length) => {
                             slices[count] = &scratch[..length];
                             count += 1;
-                            let part = place.part;
-                            place.go_on(parts, length);
-                            if place.part > part {
+                            let part = position.part;
+                            position.go_on(parts, length);
+                            if position.part > part {
                                 self.ahead.forget();
                             }
                             *room -= length;
@@ -135,29 +135,29 @@ impl Drawing {
                     }
                     break;
                 }
-                None => &own[place.own_bytes..][..(own.len() - place.own_bytes).min(*room)],
+                None => &own[position.own_bytes..][..(own.len() - position.own_bytes).min(*room)],
             };
-            if slice.is_empty() && parts.get(place.part).is_none() {
+            if slice.is_empty() && parts.get(position.part).is_none() {
                 break;
             }
             slices[count] = slice;
             count += 1;
-            place.go_on(parts, slice.len());
+            position.go_on(parts, slice.len());
             *room -= slice.len();
         }
-        let is_all = place.part >= parts.len() && place.own_bytes == own.len();
+        let is_all = position.part >= parts.len() && position.own_bytes == own.len();
         awake.seal(&slices[..count], output)?;
-        self.place = place;
+        self.position = position;
         Ok(if is_all { Drawn::All } else { drawn })
     }
 
     /// Has the bytes read ahead for which it stopped; the token comes out of the reader then. `false`: nobody
     /// reads them, and it is to be tried again.
-    pub(crate) fn warm(&self, means: &Means, token: u64) -> bool {
+    pub(crate) fn warm(&self, file_input: &FileInput, token: u64) -> bool {
         let (_, parts) = self.outgoing.contents();
-        let Some(Part::File(part)) = parts.get(self.place.part) else { return false };
-        let warm = |reader: &FileReader| reader.warm(part, self.place.part_bytes, &self.ahead, token);
-        means.reader.as_ref().is_some_and(warm)
+        let Some(Part::File(part)) = parts.get(self.position.part) else { return false };
+        let warm = |reader: &FileReader| reader.warm(part, self.position.part_bytes, &self.ahead, token);
+        file_input.reader.as_ref().is_some_and(warm)
     }
 
     /// What it waits for was read ahead.
@@ -166,7 +166,7 @@ impl Drawing {
     }
 }
 
-impl Place {
+impl DrawingPosition {
     /// So many bytes of the present part were drawn.
     fn go_on(&mut self, parts: &[Part], bytes: usize) {
         let length = match parts.get(self.part) {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use staunch_netio::{Outgoing, WarmedPart};
 use staunch_tls::{Agreed, Asleep, Awake, Fault, Handshake, HandshakeProgress};
 
-use super::drawing::{Drawing, Drawn, Means};
+use super::drawing::{Drawing, Drawn, FileInput};
 
 /// What stands between a connection and its bytes.
 #[derive(Default)]
@@ -181,19 +181,24 @@ impl ActiveWall {
 
     /// Puts what is owed into `output`, and so much of the answer. An answer drawn to its end stays until
     /// [`Self::take_drawing`].
-    pub(crate) fn fill(&mut self, means: &mut Means, bytes_max: usize, output: &mut Vec<u8>) -> Drawn {
+    pub(crate) fn fill(
+        &mut self,
+        file_input: &mut FileInput,
+        bytes_max: usize,
+        output: &mut Vec<u8>,
+    ) -> Drawn {
         output.append(&mut std::mem::take(&mut self.owed));
         match (&mut self.drawing, &mut self.keys) {
-            (Some(drawing), WallKeys::Awake(awake)) => drawing.draw(awake, means, bytes_max, output),
+            (Some(drawing), WallKeys::Awake(awake)) => drawing.draw(awake, file_input, bytes_max, output),
             (Some(_), _) => Drawn::Failed,
             (None, _) => Drawn::All,
         }
     }
 
     /// See [`Drawing::warm`].
-    pub(crate) fn warm(&mut self, means: &Means, token: u64) -> bool {
+    pub(crate) fn warm(&mut self, file_input: &FileInput, token: u64) -> bool {
         self.waits_for_disk = true;
-        self.drawing.as_ref().is_some_and(|drawing| drawing.warm(means, token))
+        self.drawing.as_ref().is_some_and(|drawing| drawing.warm(file_input, token))
     }
 
     /// See [`Drawing::note_warmed`].

@@ -23,7 +23,7 @@ pub(crate) enum UpstreamStep {
     Receive(Slot),
     /// Stop receiving.
     Pause(Slot),
-    /// Close.
+    /// The connection of this slot is to be closed.
     Close(Slot),
     /// The upstream has no slot, and is over.
     Forget,

@@ -218,9 +218,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         match self.overload.valve.look(self.time.now_ms, waiting, worth, is_old) {
             Some(true) => {
                 self.stats.newcomers_stopped.add(1);
-                self.listening.open.listeners().for_each(|listener| self.io.shut_door(listener));
+                self.listening.open.listeners().for_each(|listener| self.io.drop_syn(listener));
             }
-            Some(false) => self.listening.open.listeners().for_each(|listener| self.io.open_door(listener)),
+            Some(false) => self.listening.open.listeners().for_each(|listener| self.io.admit_syn(listener)),
             None => {}
         }
     }

@@ -38,7 +38,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn listen(&mut self, name: ListenerName, socket: OwnedFd) -> io::Result<()> {
         let listener = self.io.add_listener(socket)?;
         self.listening.add(name, listener);
-        self.io.open_door(listener);
+        self.io.admit_syn(listener);
         self.io.accept(listener);
         Ok(())
     }

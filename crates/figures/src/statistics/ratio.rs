@@ -14,7 +14,7 @@ const UPPER_TAIL: f64 = 0.975;
 /// A ratio of the second to the first, with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The ratio.
+    /// The second figure divided by the first.
     pub ratio: f64,
     /// The lower end.
     pub low: f64,

@@ -36,7 +36,7 @@ const FLOOR_SHARE: f64 = 0.1;
 const YIELD_NS: f64 = 1_000_000_000.0;
 /// Fewer say nothing of it.
 const YIELD_COUNT: f64 = 20.0;
-/// One of sixteen is taken to come, even where fewer do.
+/// A sixteenth of those let in is taken to come, even where fewer do.
 const YIELD_LEAST: f64 = 1.0 / 16.0;
 
 /// How many may come in.

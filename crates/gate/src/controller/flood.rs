@@ -9,8 +9,8 @@ use crate::observation::{Observation, UNKNOWN};
 
 /// SYN that cost this share of a processor are worth asking for proof; at 5 us they are 40 000 a second.
 const HIGH_SHARE: f64 = 0.20;
-/// Nobody is hindered by a flood while so many do not wait for longer than this, and while reception has this
-/// share of its processor left: on a processor of its own it hinders nobody, and the kernel's cookies let all
+/// A flood hinders no client while so many do not wait for longer than this, and while reception has this
+/// share of its processor left: on a processor of its own it hinders none, and the kernel's cookies let all
 /// newcomers in at once.
 const HINDERED_COUNT: f64 = 4.0;
 const HINDERED_NS: u64 = 10_000_000;
@@ -98,7 +98,7 @@ impl Flood {
         self.passed_ns < PASSED_NS
     }
 
-    /// The same, when it is to be said.
+    /// The hint that a flood is left to the kernel's cookies, when it is to be said.
     pub(crate) fn passed(&self) -> Option<Hint> {
         self.says.map(|syn_per_s| Hint::FloodPassed { syn_per_s })
     }
@@ -114,7 +114,7 @@ impl Flood {
         self.since_full_ns < DROPPING_NS
     }
 
-    /// The same, when it is more than the end of a standstill.
+    /// Whether those who are let in are dropped for longer than at the end of a standstill.
     pub(crate) fn keeps_dropping(&self) -> bool {
         self.dropping_ns >= DROPPING_LONG_NS
     }

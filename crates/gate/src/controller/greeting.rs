@@ -14,7 +14,7 @@ const SHARES: (f64, f64) = (0.5, 0.25);
 /// What is known of the server's manners.
 #[derive(Debug, Default)]
 pub(crate) struct Greeting {
-    /// It speaks first.
+    /// The server speaks first.
     pub is_first: bool,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Totals {
     pub begun: u64,
     /// Of these: the server spoke first.
     pub spoken: u64,
-    /// Reads.
+    /// How often the server read from connections.
     pub reads: u64,
     /// What the listeners dropped, in earnest or not.
     pub dropped: u64,

@@ -22,8 +22,8 @@ use crate::observation::{Connections, Observation};
 
 /// What the rate is a mean of: long against a tick, short against a second.
 const RATE_NS: f64 = 100_000_000.0;
-/// It is a mean of so many connections at least, for a slow server: 100 of exponential length are known to
-/// 10 %.
+/// The rate is a mean of so many connections at least, for a slow server: 100 of exponential length are known
+/// to 10 %.
 const RATE_CONNECTIONS: f64 = 100.0;
 /// But of no more than this, or it would not follow.
 const RATE_NS_LIMIT: f64 = 500_000_000.0;
@@ -119,7 +119,7 @@ impl Line {
         self.wait_at(self.rate)
     }
 
-    /// The same at the shown rate: the least it can be.
+    /// How long a client who comes now will wait at the shown rate, in seconds: the least it can be.
     pub(crate) fn shown_wait_s(&self) -> f64 {
         self.wait_at(self.shown_rate())
     }
@@ -166,7 +166,7 @@ impl Line {
         self.since_start_ns = self.since_start_ns.saturating_add(interval_ns);
         let older = self.inherit(&connections, waiting, history.tick().begun);
         let since = history.asked_in(since_ns as u64) + older;
-        // Who waits after the sockets were asked does so in truth, however long ago he came.
+        // A client that still waits after the sockets were asked does so in truth, however long ago it came.
         self.queue = if self.still_ns >= DOUBT_NS { waiting as f64 } else { since.min(waiting as f64) };
         self.busy = self.head_ns >= interval_ns.max(1) && self.queue >= 1.0;
         self.asked_ns = self.asked_ns.saturating_add(interval_ns);

@@ -1,5 +1,5 @@
-//! Who is let in when not all can be: the budget's parts for known, verified and unknown sources, and for
-//! prefixes.
+//! Which clients are let in when not all can be: the budget's parts for known, verified and unknown sources,
+//! and for prefixes.
 //!
 //! It divides; how much there is to divide is said by others.
 
@@ -10,8 +10,8 @@ use crate::observation::{KNOWN, UNKNOWN, VERIFIED};
 const DEMAND_NS: f64 = 50_000_000.0;
 /// However many known sources come, unknown ones get this share: nobody is shut out for being new.
 const UNKNOWN_SHARE: f64 = 1.0 / 16.0;
-/// One who comes again waited a second already, and will not be content with what others find good. While
-/// there are fresh ones he gets this, which leaves the 99th percentile of waits to those.
+/// A client that comes again waited a second already, and will not be content with what others find good.
+/// While there are fresh clients it gets this, which leaves the 99th percentile of waits to those.
 const AGAIN_SHARE: f64 = 0.005;
 /// So many may always come at once: browsers open six connections.
 const BURST_LEAST: u64 = 8;

@@ -17,7 +17,7 @@ const LOOK_NS: u64 = 250_000_000;
 /// a tenth of a processor at most.
 const REST: u64 = 9;
 
-/// See the module's text.
+/// The follower of the host's addresses, and where it works.
 pub(super) struct Addresses {
     /// Until it begins, then it is aside.
     follower: Option<Follower>,

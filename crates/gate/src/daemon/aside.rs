@@ -7,7 +7,7 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-/// See the module's text.
+/// A thread that answers questions `Q` by answers `A`.
 pub(super) struct Aside<Q, A> {
     questions: Option<Sender<Q>>,
     answers: Receiver<A>,
@@ -24,7 +24,7 @@ impl<Q: Send + 'static, A: Send + 'static> Aside<Q, A> {
         let (questions, asked) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
         let mut results = asked.into_iter().map(work);
-        // It ends when nobody asks any more, or wants to know.
+        // The thread ends when no question can come any more, or no answer is wanted.
         let answering = move || drop(results.try_for_each(|result| answer.send(result)));
         let thread = thread::Builder::new().name("gate-aside".into()).spawn(answering)?;
         Ok(Self { questions: Some(questions), answers, is_asked: false, thread: Some(thread) })

@@ -12,7 +12,7 @@ use super::aside::Aside;
 /// A port by its place among all, and how many wait there in truth.
 type Answer = (usize, u64);
 
-/// See the module's text.
+/// The look at the sockets that wait, made where the tracker's count is doubted.
 pub(super) struct Doubt {
     /// Until it begins, then it is aside.
     diag: Option<(SockDiag, Vec<u16>)>,

@@ -12,7 +12,7 @@ use staunch_netio::host::route;
 use crate::moderation::Moderation;
 use crate::snapshot;
 
-/// See the module's text.
+/// The look at an interface, and the setting by which its packets are taken.
 pub(super) struct Outlook {
     /// As it was named to the daemon.
     name: String,
@@ -51,7 +51,7 @@ pub(super) enum Found {
     },
     Renamed(String),
     Gone,
-    /// One that was waited for is there.
+    /// An interface that was waited for is there.
     Back,
     /// A process that is confined may not look; one that is waited for is not there.
     Nothing,

@@ -16,7 +16,7 @@ use crate::sensors::Seen;
 /// ms.
 const HEARTBEAT_NS: u64 = 100_000_000;
 
-/// See the module's text.
+/// A protected port with its line and its law.
 pub(super) struct PortLine {
     controller: Controller,
     counters: Counters,
@@ -91,7 +91,7 @@ impl PortLine {
         Some(decision.orders)
     }
 
-    /// Nobody comes, nobody waits.
+    /// Whether no client comes and none waits.
     pub(super) fn is_idle(&self) -> bool {
         self.ticks.is_idle
     }

@@ -1,4 +1,4 @@
-//! The gate's place at one interface: whether the interface is there, and what became of it.
+//! An interface that the gate protects: whether the interface is there, and what became of it.
 //!
 //! It follows one that goes down, is renamed, removed, or comes back, and lets its packets be taken less
 //! often in a rush. It must never end the daemon because of any of these, nor hold it up.
@@ -17,10 +17,10 @@ use crate::snapshot::InterfaceFigures;
 /// Between two looks at an interface.
 const LOOK_NS: u64 = 250_000_000;
 
-/// See the module's text.
+/// An interface that the gate protects.
 pub(super) struct Post {
     name: String,
-    place: Place,
+    attachment: Attachment,
     /// Until it begins, then it is aside.
     outlook: Option<Outlook>,
     aside: Option<Aside<Question, Sight>>,
@@ -32,7 +32,7 @@ pub(super) struct Post {
 }
 
 /// Whether the program is on the interface.
-enum Place {
+enum Attachment {
     /// As it is called now, its number, whether it is up.
     Attached { way: Way, called: String, index: u32, is_up: bool },
     /// What was said last of why the program cannot be put there.
@@ -48,7 +48,7 @@ impl Post {
         let coalescing = if plan.dry_run { Duration::ZERO } else { plan.coalescing };
         Ok(Self {
             name: name.to_owned(),
-            place: Place::attached(name, way)?,
+            attachment: Attachment::attached(name, way)?,
             outlook: Some(Outlook::new(name, coalescing)),
             aside: None,
             delay: None,
@@ -78,10 +78,10 @@ impl Post {
 
     /// How it stands there.
     pub(super) fn figures(&self) -> InterfaceFigures {
-        let state = match &self.place {
-            Place::Attached { is_up: true, .. } => "attached",
-            Place::Attached { .. } => "down",
-            Place::Missing { .. } => "missing",
+        let state = match &self.attachment {
+            Attachment::Attached { is_up: true, .. } => "attached",
+            Attachment::Attached { .. } => "down",
+            Attachment::Missing { .. } => "missing",
         };
         let way = self.way_word().map(str::to_owned);
         let coalescing_us = self.delay.map(|delay| delay.as_micros() as u64);
@@ -90,10 +90,10 @@ impl Post {
 
     /// How the program was put there, if it is there.
     pub(super) fn way_word(&self) -> Option<&'static str> {
-        match &self.place {
-            Place::Attached { way: Way::Generic, .. } => Some("generic"),
-            Place::Attached { .. } => Some("native"),
-            Place::Missing { .. } => None,
+        match &self.attachment {
+            Attachment::Attached { way: Way::Generic, .. } => Some("generic"),
+            Attachment::Attached { .. } => Some("native"),
+            Attachment::Missing { .. } => None,
         }
     }
 
@@ -110,10 +110,10 @@ impl Post {
         if let Some(sight) = self.aside.as_mut().and_then(Aside::answer) {
             self.take_in(sight, program, way, teller);
         }
-        let (called, index) = match &self.place {
-            Place::Attached { called, index, .. } => (called, Some(*index)),
-            Place::Missing { .. } if self.comes_back => (&self.name, None),
-            Place::Missing { .. } => return,
+        let (called, index) = match &self.attachment {
+            Attachment::Attached { called, index, .. } => (called, Some(*index)),
+            Attachment::Missing { .. } if self.comes_back => (&self.name, None),
+            Attachment::Missing { .. } => return,
         };
         if let Some(aside) = self.aside.as_mut().filter(|_| now_ns >= self.looked_ns + LOOK_NS) {
             self.looked_ns = now_ns;
@@ -146,7 +146,7 @@ impl Post {
     }
 
     fn goes_up_or_down(&mut self, now_up: bool, teller: &Teller) {
-        let Place::Attached { called, is_up, .. } = &mut self.place else { return };
+        let Attachment::Attached { called, is_up, .. } = &mut self.attachment else { return };
         if std::mem::replace(is_up, now_up) != now_up {
             let text = if now_up { "is up again" } else { "is down; the gate stays on it" };
             teller.interface(&self.name, &format!("{called} {text}"));
@@ -154,15 +154,15 @@ impl Post {
     }
 
     fn rename(&mut self, name: String, teller: &Teller) {
-        let Place::Attached { called, .. } = &mut self.place else { return };
+        let Attachment::Attached { called, .. } = &mut self.attachment else { return };
         teller.interface(&self.name, &format!("{called} is called {name} now; the gate stays on it"));
         *called = name;
     }
 
     fn lose(&mut self, program: &mut Program, teller: &Teller) {
-        // It is taken off wherever the interface went, such as into another namespace.
+        // The program is taken off wherever the interface went, such as into another namespace.
         program.leave(&self.name);
-        self.place = Place::Missing { said: None };
+        self.attachment = Attachment::Missing { said: None };
         let then = if self.comes_back {
             "the gate waits for it"
         } else {
@@ -173,13 +173,13 @@ impl Post {
 
     fn come_back(&mut self, program: &mut Program, way: Way, teller: &Teller) {
         let added = program.add(&self.name, way).map_err(|error| error.to_string());
-        match added.and_then(|way| Place::attached(&self.name, way)) {
-            Ok(place) => {
-                self.place = place;
+        match added.and_then(|way| Attachment::attached(&self.name, way)) {
+            Ok(attachment) => {
+                self.attachment = attachment;
                 teller.interface(&self.name, &format!("{} is back; the gate is on it again", self.name));
             }
             Err(error) => {
-                if let Place::Missing { said } = &mut self.place
+                if let Attachment::Missing { said } = &mut self.attachment
                     && said.as_ref() != Some(&error)
                 {
                     teller.interface(&self.name, &format!("{} is back, but: {error}", self.name));
@@ -190,7 +190,7 @@ impl Post {
     }
 }
 
-impl Place {
+impl Attachment {
     fn attached(name: &str, way: Way) -> Result<Self, String> {
         let link = route::link(name).map_err(|error| format!("{name}: {error}"))?;
         Ok(Self::Attached { way, called: name.to_owned(), index: link.index, is_up: link.is_up })

@@ -17,7 +17,7 @@ const OVER: f64 = 0.5;
 /// A line is where the server begins, in a tick, only with those who waited so long, in seconds: ten times as
 /// long as frames wait then, unless `--coalescing` says otherwise.
 const WAIT_S: f64 = 0.005;
-/// Who waited is a sign that others will: so long after the last of them the settings stay as they are.
+/// A client that waited is a sign that others will: so long after the last of them the settings stay.
 const STANDS_NS: u64 = 60_000_000_000;
 /// Frames are counted over so much.
 const WINDOW_NS: u64 = 100_000_000;

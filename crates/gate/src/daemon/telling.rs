@@ -43,7 +43,7 @@ pub struct Event {
     pub text: String,
 }
 
-/// Who is told.
+/// What events are told to.
 pub type Say = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// What a tick saw and decided: of each line, in their order, and of all.
@@ -56,7 +56,7 @@ pub(super) struct Tick<'a> {
     pub(super) totals: &'a Counters,
 }
 
-/// See the module's text.
+/// What the daemon tells of all ports.
 pub(super) struct Teller {
     board: Board,
     say: Say,

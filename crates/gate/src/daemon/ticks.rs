@@ -26,7 +26,7 @@ const LINE_COUNT: u64 = 16;
 /// What was seen last.
 #[derive(Debug, Default)]
 pub(super) struct Ticks {
-    /// Nobody comes, nobody waits.
+    /// No client comes and none waits.
     pub(super) is_idle: bool,
     grows: bool,
     waiting: u64,

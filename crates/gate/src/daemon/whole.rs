@@ -5,7 +5,7 @@
 use crate::controller::{Decision, Estimate};
 use crate::observation::State;
 
-/// See the module's text.
+/// The decisions of all ports, summed up.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Whole {
     /// Whether anybody is shed anywhere.

@@ -298,7 +298,8 @@ fn port_marks(ports: &[u16]) -> Vec<u8> {
     marks
 }
 
-/// Nobody outside must foresee where a SYN is remembered. The hasher takes its keys from the system.
+/// The key by which remembered SYN are hashed: no outsider may foresee where one is remembered. The hasher
+/// takes its keys from the system.
 pub(super) fn secret() -> [u64; 2] {
     [RandomState::new().hash_one(0), RandomState::new().hash_one(1)]
 }

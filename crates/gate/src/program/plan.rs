@@ -43,9 +43,9 @@ pub struct Attach<'a> {
     pub reject: Reject,
     /// Count what would be shed, and let it in.
     pub dry_run: bool,
-    /// Who is always let in.
+    /// Clients that are always let in.
     pub allow: &'a [Prefix],
-    /// Who never is, unless it is on the other list.
+    /// Clients that never are, unless they are on the other list.
     pub deny: &'a [Prefix],
     /// The addresses to which a SYN is judged; none: those of the host. A SYN to any other passes.
     pub addresses: &'a [Prefix],

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// See the module's text.
+/// An open file of the kernel's.
 pub(super) struct Kept {
     file: File,
     buffer: Vec<u8>,

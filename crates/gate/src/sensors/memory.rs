@@ -9,7 +9,7 @@ use crate::observation::Memory;
 /// The two lines stand in front.
 const TEXT_BYTES: usize = 512;
 
-/// See the module's text.
+/// The files that tell of memory.
 pub(super) struct HostMemory {
     information: Kept,
     /// Where the kernel begins to be sparing: the middle figure, in pages.

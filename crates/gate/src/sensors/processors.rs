@@ -12,7 +12,7 @@ const TEXT_BYTES: usize = 32 * 1024;
 /// The shortest time over which a share says something.
 const WINDOW_NS: u64 = 100_000_000;
 
-/// See the module's text.
+/// The file that tells of processors, and what it said last.
 pub(super) struct Processors {
     stat: Kept,
     before: Vec<Times>,

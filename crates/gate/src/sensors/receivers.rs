@@ -23,7 +23,7 @@ const WINDOW_NS_EACH: u64 = 1_500_000;
 const SEARCH_NS: u64 = 10_000_000_000;
 const LOST: &str = "what reception costs is told by the processors' ticks alone, 100 ms late";
 
-/// See the module's text.
+/// The kernel's threads of reception, and how long each had run.
 pub(super) struct Receivers {
     proc: PathBuf,
     threads: Vec<Thread>,
@@ -78,7 +78,7 @@ impl Receivers {
         least_ns.max(WINDOW_NS_EACH * self.threads.len() as u64)
     }
 
-    /// One reading of all, for who measures what it costs.
+    /// Reads all threads once, for a caller that measures what it costs.
     pub(super) fn measured(&mut self) {
         self.most_ns();
     }
@@ -167,7 +167,7 @@ mod tests {
         thread(&root, 20, "napi/eth0-3", 16_002_000);
         assert_eq!(receivers.read(1_010_000_000, Closeness::Close), None);
         assert_eq!(receivers.read(1_020_000_000, Closeness::Close), Some(0.8));
-        // One is gone, and another has come: it is found at the next reading.
+        // A thread is gone, and another has come: it is found at the next reading.
         write(&root, "20/schedstat", "");
         write(&root, "2/task/2/children", "14 30 ");
         assert_eq!(receivers.read(1_040_000_000, Closeness::Close), Some(0.0));

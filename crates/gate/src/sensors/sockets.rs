@@ -9,7 +9,7 @@ use super::kept::{Kept, number_after};
 /// A few lines.
 const TEXT_BYTES: usize = 2048;
 
-/// See the module's text.
+/// The files that tell of TCP sockets.
 pub(super) struct Sockets {
     first: Kept,
     /// Of IPv6, which counts those of its listeners that serve IPv4 too. Not there without IPv6.

@@ -1,4 +1,4 @@
-//! Who may look at the same time: so many, shared between the users of the host.
+//! Which viewers may look at the same time: so many, shared between the users of the host.
 //!
 //! It owns the rule alone. It must never know a socket or a thread.
 
@@ -88,7 +88,7 @@ mod tests {
         assert!(full.take(9, 90).is_none());
         let (number, leaves) = full.take(ROOT, 91).expect("a seat for root");
         assert_eq!(leaves, Some(7));
-        // One of root's is enough.
+        // A single seat of root's is enough.
         assert!(full.take(ROOT, 92).is_none());
         full.give_back(number);
         assert_eq!(full.take(9, 93).map(|(_, leaves)| leaves), Some(None));

@@ -100,7 +100,7 @@ fn groups() {
     }
 }
 
-/// One prefix of many that sends most does not get most; and being fair starves nobody.
+/// A prefix of many that sends most does not get most; and being fair starves no other.
 #[test]
 fn one_greedy_prefix() {
     for seed in 1..=3 {
@@ -250,7 +250,7 @@ fn a_server_that_was_slow_for_a_moment() {
     }
 }
 
-/// Nobody comes for 60 ms, where 2000 a second usually do, and then all at once: it was the way to the host
+/// No SYN comes for 60 ms, where 2000 a second usually do, and then all at once: it was the way to the host
 /// that stood still. If as many come again they are a crowd.
 #[test]
 fn a_way_that_stood_still() {

@@ -70,7 +70,7 @@ struct Client {
     again: bool,
 }
 
-/// One who is served, until when, and how much reception had taken when that was reckoned.
+/// A client that is served, until when, and how much reception had taken when that was reckoned.
 #[derive(Clone, Copy, Debug)]
 struct Serving {
     client: usize,

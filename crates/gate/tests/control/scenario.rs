@@ -159,7 +159,7 @@ impl Scenario {
         share / (self.service.mean_s() + if self.gated { self.syn_cost_ns / 1e9 } else { 0.0 })
     }
 
-    /// The same with these multiples of capacity offered, each from a moment on.
+    /// This scenario with these multiples of capacity offered, each from a moment on.
     pub(crate) fn offered(mut self, phases: &[(f64, f64)]) -> Scenario {
         let capacity = self.capacity();
         self.arrivals =

@@ -7,7 +7,7 @@ use staunch_gate::observation::{Connections, Cpu, Memory, Observation, Queue, St
 
 const MS: u64 = 1_000_000;
 
-/// One tick as it is told.
+/// A tick as it is told.
 #[derive(Clone, Copy)]
 struct Tick {
     syn: [u64; 3],
@@ -196,7 +196,8 @@ fn credits() {
     }
 }
 
-/// Who comes in: known first, unknown not shut out, those who come again last but while proof is asked for.
+/// Which clients come in: known ones first, unknown ones not shut out, those who come again last unless proof
+/// is asked for.
 #[test]
 fn classes() {
     let known = Tick { syn: [100, 20, 100], passed: [14, 0, 1], ..HELD };

@@ -54,7 +54,7 @@ pub(super) fn live(
     let mut events: Vec<Event> = Vec::with_capacity(EVENTS_COUNT);
     while crowd.living > 0 {
         events.clear();
-        match epoll::wait(&crowd.desk.epoll, spare_capacity(&mut events), Some(&crowd.time_to_wait())) {
+        match epoll::wait(&crowd.table.epoll, spare_capacity(&mut events), Some(&crowd.time_to_wait())) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -72,7 +72,7 @@ pub(super) fn live(
 /// All children of this process.
 struct Crowd<'a> {
     board: &'a Board,
-    desk: SeatTable,
+    table: SeatTable,
     seats: Vec<Seat<'a>>,
     /// Those whose last loop has failed. They begin anew in the next turn: a failure may take no time, and
     /// others are to have theirs.
@@ -96,7 +96,7 @@ impl<'a> Crowd<'a> {
         let seats: Vec<Seat<'a>> = children.map(|number| Seat::new(plan, board.tally(number))).collect();
         Ok(Self {
             board,
-            desk: SeatTable::new(plan, epoll),
+            table: SeatTable::new(plan, epoll),
             failed: Vec::with_capacity(seats.len()),
             asking: Vec::with_capacity(seats.len()),
             living: seats.len(),
@@ -143,7 +143,7 @@ impl<'a> Crowd<'a> {
             return self.end(number);
         }
         seat.deadline_ns = deadline_ns;
-        match seat.begin(&mut self.desk) {
+        match seat.begin(&mut self.table) {
             Ok(()) => self.asking.push(number),
             Err(fault) => self.fail(number, fault),
         }
@@ -153,7 +153,7 @@ impl<'a> Crowd<'a> {
     fn ask(&mut self) {
         for index in 0..self.asking.len() {
             let number = self.asking[index];
-            if let Err(fault) = self.seats[number].say(number, &self.desk) {
+            if let Err(fault) = self.seats[number].say(number, &self.table) {
                 self.fail(number, fault);
             }
         }
@@ -165,7 +165,7 @@ impl<'a> Crowd<'a> {
         let deadline_ns = self.deadline_ns();
         let seat = &mut self.seats[number];
         seat.deadline_ns = deadline_ns;
-        match seat.go_on(number, flags, &mut self.desk) {
+        match seat.go_on(number, flags, &mut self.table) {
             Ok(false) => {}
             Ok(true) => {
                 seat.loops.end(Ok(()), seat.answer.bytes());

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::ClientError;
 use crate::limits::COMMANDS_PER_MESSAGE_MAX;
 
-/// One command of a client.
+/// A command of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     /// The reply has the same; 0 for a command without a reply.
@@ -44,7 +44,7 @@ pub enum Ask {
 pub struct Subscription {
     /// The topic.
     pub channel: String,
-    /// It has a token for the channel alone.
+    /// The client has a token for the channel alone.
     pub has_token: bool,
     /// Where the client was: epoch and offset.
     pub recover: Option<(String, u64)>,

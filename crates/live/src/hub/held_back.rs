@@ -13,7 +13,7 @@ use crate::stamp::UpdateStamp;
 /// What a publication costs beside its value and names, roughly.
 const HELD_BYTES: usize = size_of::<Held>() + 96;
 
-/// See the module's text.
+/// Publications that wait until their time has come.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     /// In the order in which they came.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::shelf::{Shelf, Topic};
-use crate::letter::Place;
+use crate::letter::UpdateKey;
 use crate::name::TopicName;
 use crate::ring::{Entry, Freed};
 use crate::update::Update;
@@ -28,15 +28,15 @@ pub(crate) struct Memory {
     form_bytes: usize,
     bytes_max: usize,
     /// Updates in the order in which they came. What left its ring otherwise is skipped.
-    oldest: VecDeque<Place>,
+    oldest: VecDeque<UpdateKey>,
     wanted: Wanted,
 }
 
 /// Updates that have forms, in the order in which these were wanted last.
 #[derive(Debug)]
 struct Wanted {
-    order: BTreeMap<u64, Place>,
-    places: HashMap<Place, u64>,
+    order: BTreeMap<u64, UpdateKey>,
+    ranks: HashMap<UpdateKey, u64>,
     count: u64,
     /// What was wanted behind this stands in a letter that no worker has read: it does not give way.
     posted: u64,
@@ -44,7 +44,7 @@ struct Wanted {
 
 impl Memory {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        let wanted = Wanted { order: BTreeMap::new(), places: HashMap::new(), count: 0, posted: 0 };
+        let wanted = Wanted { order: BTreeMap::new(), ranks: HashMap::new(), count: 0, posted: 0 };
         Self { bytes: 0, form_bytes: 0, bytes_max, oldest: VecDeque::new(), wanted }
     }
 
@@ -58,19 +58,19 @@ impl Memory {
         self.bytes.saturating_add(more) > self.bytes_max
     }
 
-    pub(crate) fn keep(&mut self, entry: &Entry, place: Place) {
+    pub(crate) fn keep(&mut self, entry: &Entry, key: UpdateKey) {
         self.bytes += entry.update_bytes();
-        self.oldest.push_back(place);
+        self.oldest.push_back(key);
         let form_bytes = entry.forms_bytes();
         if form_bytes > 0 {
-            self.want(place, form_bytes);
+            self.want(key, form_bytes);
         }
     }
 
     /// Forms of an update are wanted, of which so many bytes are new.
-    pub(crate) fn want(&mut self, place: Place, added_bytes: usize) {
+    pub(crate) fn want(&mut self, key: UpdateKey, added_bytes: usize) {
         self.form_bytes += added_bytes;
-        self.wanted.add(place);
+        self.wanted.add(key);
     }
 
     pub(crate) fn keep_topic(&mut self, name: &TopicName) {
@@ -96,34 +96,34 @@ impl Memory {
     }
 
     /// Lets the oldest update go that is no topic's value; `None` if all are values.
-    pub(crate) fn relieve(&mut self, shelf: &mut Shelf) -> Option<Place> {
+    pub(crate) fn relieve(&mut self, shelf: &mut Shelf) -> Option<UpdateKey> {
         for _ in 0..self.oldest.len() {
             if shelf.spare_entries() == 0 {
                 return None;
             }
-            let place = self.oldest.pop_front()?;
-            if !shelf.holds(place) {
+            let key = self.oldest.pop_front()?;
+            if !shelf.holds(key) {
                 continue;
             }
-            if shelf.is_value(place) {
-                self.oldest.push_back(place);
+            if shelf.is_value(key) {
+                self.oldest.push_back(key);
                 continue;
             }
-            let freed = shelf.drop_to(place);
+            let freed = shelf.drop_to(key);
             self.free(freed);
-            return Some(place);
+            return Some(key);
         }
         None
     }
 
     /// While more is held than may be: lets the forms of one update go; gives which.
-    pub(crate) fn relieve_forms(&mut self, shelf: &mut Shelf) -> Option<Place> {
+    pub(crate) fn relieve_forms(&mut self, shelf: &mut Shelf) -> Option<UpdateKey> {
         while self.bytes() > self.bytes_max {
-            let place = self.wanted.take_first()?;
-            let freed = shelf.entry_mut(place).map_or(0, Entry::drop_forms);
+            let key = self.wanted.take_first()?;
+            let freed = shelf.entry_mut(key).map_or(0, Entry::drop_forms);
             if freed > 0 {
                 self.form_bytes = self.form_bytes.saturating_sub(freed);
-                return Some(place);
+                return Some(key);
             }
         }
         None
@@ -136,33 +136,33 @@ impl Memory {
 
     /// Skips what left its ring otherwise, so that the lists are not longer than what is held.
     pub(crate) fn tidy(&mut self, shelf: &Shelf) {
-        while self.oldest.front().is_some_and(|place| !shelf.holds(*place)) {
+        while self.oldest.front().is_some_and(|key| !shelf.holds(*key)) {
             self.oldest.pop_front();
         }
         let most = 2 * shelf.entries() + 64;
         if self.oldest.len() > most {
-            self.oldest.retain(|place| shelf.holds(*place));
+            self.oldest.retain(|key| shelf.holds(*key));
         }
         if self.wanted.order.len() > most {
-            self.wanted.order.retain(|_, place| shelf.holds(*place));
-            self.wanted.places.retain(|place, _| shelf.holds(*place));
+            self.wanted.order.retain(|_, key| shelf.holds(*key));
+            self.wanted.ranks.retain(|key, _| shelf.holds(*key));
         }
     }
 }
 
 impl Wanted {
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, key: UpdateKey) {
         self.count += 1;
-        if let Some(before) = self.places.insert(place, self.count) {
+        if let Some(before) = self.ranks.insert(key, self.count) {
             self.order.remove(&before);
         }
-        self.order.insert(self.count, place);
+        self.order.insert(self.count, key);
     }
 
-    fn take_first(&mut self) -> Option<Place> {
+    fn take_first(&mut self) -> Option<UpdateKey> {
         let entry = self.order.first_entry().filter(|entry| *entry.key() <= self.posted)?;
-        let place = entry.remove();
-        self.places.remove(&place);
-        Some(place)
+        let key = entry.remove();
+        self.ranks.remove(&key);
+        Some(key)
     }
 }

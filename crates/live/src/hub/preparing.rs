@@ -48,7 +48,7 @@ pub(crate) fn prepare(
     }
     let new_rules = || settings.rules_of_new(first, publication.begins_log);
     let rules = topic.map_or_else(new_rules, |topic| topic.rules.clone());
-    // Who changes or ends a private value says nothing of who may read: it stays private.
+    // A publisher that changes or ends a private value says nothing of who may read: the value stays private.
     let goes_on = !matches!(publication.content, Content::Whole(_));
     let was_private = last.is_some_and(|last| last.private);
     let private = publication.private || rules.private || (goes_on && was_private);

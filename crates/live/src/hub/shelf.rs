@@ -5,7 +5,7 @@
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::readers::{Counted, Holdings};
-use crate::letter::Place;
+use crate::letter::UpdateKey;
 use crate::name::TopicName;
 use crate::ring::{Entry, Freed, Ring};
 use crate::topic::{Kind, TopicId, TopicRules};
@@ -89,16 +89,16 @@ impl Shelf {
         id
     }
 
-    /// Marks all updates of a topic up to `place.number` as dropped before this process began; its ring is
+    /// Marks all updates of a topic up to `key.number` as dropped before this process began; its ring is
     /// still empty.
-    pub(crate) fn begin_behind(&mut self, place: Place) {
-        if let Some(topic) = self.topics.get_mut(&place.topic) {
-            topic.ring.begin_behind(place.number);
+    pub(crate) fn begin_behind(&mut self, key: UpdateKey) {
+        if let Some(topic) = self.topics.get_mut(&key.topic) {
+            topic.ring.begin_behind(key.number);
         }
     }
 
     /// Puts an update in its topic's ring; gives what left it and what that held.
-    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, moment: Moment) -> Option<(Place, Freed)> {
+    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, moment: Moment) -> Option<(UpdateKey, Freed)> {
         let topic = self.topics.get_mut(&id)?;
         topic.updated = moment;
         topic.ring.push(entry);
@@ -108,15 +108,15 @@ impl Shelf {
             Kind::Value => 1,
             Kind::Log | Kind::Json => topic.rules.ring_entries.max(1),
         };
-        let place = Place { topic: id, number: topic.ring.overflow(entries_max, topic.rules.ring_bytes)? };
-        Some((place, self.drop_to(place)))
+        let key = UpdateKey { topic: id, number: topic.ring.overflow(entries_max, topic.rules.ring_bytes)? };
+        Some((key, self.drop_to(key)))
     }
 
     /// Lets a topic's updates up to a number go; gives what they held.
-    pub(crate) fn drop_to(&mut self, place: Place) -> Freed {
-        let Some(topic) = self.topics.get_mut(&place.topic) else { return Freed::default() };
+    pub(crate) fn drop_to(&mut self, key: UpdateKey) -> Freed {
+        let Some(topic) = self.topics.get_mut(&key.topic) else { return Freed::default() };
         let before = topic.ring.len();
-        let freed = topic.ring.drop_to(place.number, topic.rules.kind == Kind::Log);
+        let freed = topic.ring.drop_to(key.number, topic.rules.kind == Kind::Log);
         let dropped = before - topic.ring.len();
         self.entries -= dropped;
         self.spare_entries -= dropped - usize::from(before > 0 && topic.ring.len() == 0);
@@ -129,8 +129,8 @@ impl Shelf {
     }
 
     /// An update with its forms.
-    pub(crate) fn entry_mut(&mut self, place: Place) -> Option<&mut Entry> {
-        self.topics.get_mut(&place.topic)?.ring.find_mut(place.number)
+    pub(crate) fn entry_mut(&mut self, key: UpdateKey) -> Option<&mut Entry> {
+        self.topics.get_mut(&key.topic)?.ring.find_mut(key.number)
     }
 
     /// Updates in all rings.
@@ -143,12 +143,12 @@ impl Shelf {
         self.spare_entries
     }
 
-    pub(crate) fn holds(&self, place: Place) -> bool {
-        self.get(place.topic).is_some_and(|topic| topic.ring.dropped_to() < place.number)
+    pub(crate) fn holds(&self, key: UpdateKey) -> bool {
+        self.get(key.topic).is_some_and(|topic| topic.ring.dropped_to() < key.number)
     }
 
-    pub(crate) fn is_value(&self, place: Place) -> bool {
-        self.get(place.topic).is_some_and(|topic| topic.ring.last_number() == place.number)
+    pub(crate) fn is_value(&self, key: UpdateKey) -> bool {
+        self.get(key.topic).is_some_and(|topic| topic.ring.last_number() == key.number)
     }
 
     /// When a publication may be numbered, if that is not now.
@@ -179,7 +179,7 @@ impl Shelf {
 
     /// Forgets a topic; gives its name and what its ring held.
     pub(crate) fn forget(&mut self, id: TopicId) -> Option<(TopicName, Freed)> {
-        let freed = self.drop_to(Place { topic: id, number: u64::MAX });
+        let freed = self.drop_to(UpdateKey { topic: id, number: u64::MAX });
         let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);
         Some((topic.name, freed))

@@ -71,7 +71,7 @@ impl WildcardKind {
 }
 
 impl Piece {
-    /// A literal.
+    /// A piece that fits this text alone.
     pub(super) fn literal(text: &str) -> Self {
         Self { before: text.into(), run: None, behind: "".into(), again: Again::Once }
     }

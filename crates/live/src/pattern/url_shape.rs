@@ -24,12 +24,12 @@ const SPECIAL_SCHEMES: [&str; 6] = ["ftp", "file", "http", "https", "ws", "wss"]
 pub(super) struct UrlShape {
     begin: Box<str>,
     /// What is asked of components; those of which nothing is asked are left out.
-    asked: Box<[(Place, Matcher)]>,
+    asked: Box<[(UrlPart, Matcher)]>,
 }
 
-/// A component of a URL.
+/// The part of a URL that a component of a pattern is about.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum UrlPart {
     Protocol,
     Username,
     Password,
@@ -62,20 +62,20 @@ impl UrlShape {
         let has_segments = is_special || begins_with_slash || parsed.protocol.pattern_string.is_empty();
         let of_path = if has_segments { Options::pathname() } else { Options::default() };
         let components = [
-            (Place::Protocol, &parsed.protocol, Options::default()),
-            (Place::Username, &parsed.username, Options::default()),
-            (Place::Password, &parsed.password, Options::default()),
-            (Place::Hostname, &parsed.hostname, Options::hostname()),
-            (Place::Port, &parsed.port, Options::default()),
-            (Place::Pathname, &parsed.pathname, of_path),
-            (Place::Search, &parsed.search, Options::default()),
-            (Place::Hash, &parsed.hash, Options::default()),
+            (UrlPart::Protocol, &parsed.protocol, Options::default()),
+            (UrlPart::Username, &parsed.username, Options::default()),
+            (UrlPart::Password, &parsed.password, Options::default()),
+            (UrlPart::Hostname, &parsed.hostname, Options::hostname()),
+            (UrlPart::Port, &parsed.port, Options::default()),
+            (UrlPart::Pathname, &parsed.pathname, of_path),
+            (UrlPart::Search, &parsed.search, Options::default()),
+            (UrlPart::Hash, &parsed.hash, Options::default()),
         ];
         let (mut asked, mut left_bytes) = (Vec::new(), REGEXP_BYTES_MAX);
-        for (place, component, options) in components {
+        for (part, component, options) in components {
             let matcher = Matcher::read(component, &options, &mut left_bytes)?;
             if !matches!(&matcher, Matcher::Glob(glob) if glob.is_everything()) {
-                asked.push((place, matcher));
+                asked.push((part, matcher));
             }
         }
         Ok(Self { begin: begin_of(&asked).into(), asked: asked.into() })
@@ -88,7 +88,7 @@ impl UrlShape {
 
     /// Bytes of memory beside itself.
     pub(super) fn held_bytes(&self) -> usize {
-        let bytes = |(_, matcher): &(Place, Matcher)| match matcher {
+        let bytes = |(_, matcher): &(UrlPart, Matcher)| match matcher {
             Matcher::Glob(glob) => glob.held_bytes(),
             Matcher::Regexp(regexp) => size_of::<PikeVM>() + regexp.get_nfa().memory_usage(),
         };
@@ -103,21 +103,21 @@ impl UrlShape {
         }
         *work += 1 + name.len() / 16;
         let Ok(url) = Url::parse(name) else { return false };
-        self.asked.iter().all(|(place, matcher)| matcher.matches(place.of(&url), work))
+        self.asked.iter().all(|(part, matcher)| matcher.matches(part.of(&url), work))
     }
 }
 
 /// The scheme and the host, if both are literal: a name that is met spells them so.
-fn begin_of(asked: &[(Place, Matcher)]) -> String {
-    let find = |wanted: fn(&Place) -> bool| {
-        asked.iter().find(|(place, _)| wanted(place)).map(|(_, matcher)| match matcher {
+fn begin_of(asked: &[(UrlPart, Matcher)]) -> String {
+    let find = |wanted: fn(&UrlPart) -> bool| {
+        asked.iter().find(|(part, _)| wanted(part)).map(|(_, matcher)| match matcher {
             Matcher::Glob(glob) if glob.is_literal() => glob.begin(),
             Matcher::Glob(_) | Matcher::Regexp(_) => "",
         })
     };
-    let scheme = find(|place| matches!(place, Place::Protocol)).unwrap_or_default();
-    let host = find(|place| matches!(place, Place::Hostname)).unwrap_or_default();
-    let user = find(|place| matches!(place, Place::Username | Place::Password));
+    let scheme = find(|part| matches!(part, UrlPart::Protocol)).unwrap_or_default();
+    let host = find(|part| matches!(part, UrlPart::Hostname)).unwrap_or_default();
+    let user = find(|part| matches!(part, UrlPart::Username | UrlPart::Password));
     match (scheme, host, user) {
         ("", ..) => String::new(),
         (scheme, "", _) | (scheme, _, Some(_)) => format!("{scheme}:"),
@@ -125,7 +125,7 @@ fn begin_of(asked: &[(Place, Matcher)]) -> String {
     }
 }
 
-impl Place {
+impl UrlPart {
     fn of(self, url: &Url) -> &str {
         match self {
             Self::Protocol => url.scheme(),

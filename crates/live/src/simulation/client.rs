@@ -13,9 +13,9 @@ use crate::interest::Interest;
 use crate::reader::Start;
 use crate::version::Version;
 
-/// What a client was told.
+/// An event that a client was told.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Told {
+pub(super) enum ReceivedEvent {
     /// A value, or a patch.
     Update {
         number: u64,
@@ -40,7 +40,7 @@ pub(super) struct Client {
     /// Of this connection.
     received: Vec<u8>,
     /// Of all its connections.
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<ReceivedEvent>,
     /// From which number on each topic's updates are promised.
     pub(super) promised_from: BTreeMap<String, u64>,
     has_joined: bool,
@@ -133,8 +133,8 @@ impl Client {
             self.last = version.or(self.last);
             let topic = data["topic"].as_str().unwrap().to_owned();
             self.told.push(match &event.kind[..] {
-                "gap" => Told::Gap { topic, missed: data["missed"].as_u64().unwrap() },
-                _ => Told::Update {
+                "gap" => ReceivedEvent::Gap { topic, missed: data["missed"].as_u64().unwrap() },
+                _ => ReceivedEvent::Update {
                     number: version.map_or(0, |version: Version| version.number),
                     topic,
                     data: data.get("data").cloned(),
@@ -157,7 +157,7 @@ impl Client {
             let push = &message["push"];
             let topic = push["channel"].as_str().unwrap().to_owned();
             if let Some(missed) = push["message"]["data"]["missed"].as_u64() {
-                self.told.push(Told::Gap { topic, missed });
+                self.told.push(ReceivedEvent::Gap { topic, missed });
                 continue;
             }
             let publication = &push["pub"];
@@ -166,7 +166,7 @@ impl Client {
             let value = Some(publication["data"].clone());
             let is_patch = publication["tags"]["patch"] == "1";
             let (data, patch) = if is_patch { (None, value) } else { (value, None) };
-            self.told.push(Told::Update { number, topic, data, patch });
+            self.told.push(ReceivedEvent::Update { number, topic, data, patch });
         }
     }
 }

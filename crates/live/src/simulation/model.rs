@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::client::{Client, Told};
+use super::client::{Client, ReceivedEvent};
 use crate::form::Transport;
 use crate::update::Update;
 
@@ -64,7 +64,7 @@ impl Model {
         let mut last = 0;
         let mut documents: BTreeMap<&str, serde_json::Value> = BTreeMap::new();
         for told in &client.told {
-            let Told::Update { number, topic, data, patch } = told else { continue };
+            let ReceivedEvent::Update { number, topic, data, patch } = told else { continue };
             if *number <= last {
                 return Err(format!("{number} after {last}"));
             }
@@ -88,8 +88,8 @@ impl Model {
 
     fn received(&self, client: &Client, topic: &str) -> Vec<u64> {
         let numbers = client.told.iter().filter_map(|told| match told {
-            Told::Update { number, .. } => Some(*number),
-            Told::Gap { .. } => None,
+            ReceivedEvent::Update { number, .. } => Some(*number),
+            ReceivedEvent::Gap { .. } => None,
         });
         numbers.filter(|number| self.find(topic, *number).is_some()).collect()
     }
@@ -111,11 +111,11 @@ impl Model {
         // What two topics share may come by one while it left the ring of the other.
         let shared = promised.iter().filter(|published| published.shared).count() as u64;
         let marked = client.told.iter().filter_map(|told| match told {
-            Told::Gap { topic: of, missed } if of == topic => Some(*missed),
+            ReceivedEvent::Gap { topic: of, missed } if of == topic => Some(*missed),
             _ => None,
         });
         let marked: u64 = marked.sum();
-        // Who was cut may be told of some twice.
+        // A client that was cut off may be told of some updates twice.
         let is_exact = client.transport != Transport::Socket && client.cuts == 0 && !left_early;
         if marked < lost.len() as u64 || (is_exact && marked > lost.len() as u64 + shared) {
             return Err(format!("lost {lost:?}, told of {marked}"));

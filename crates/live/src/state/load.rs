@@ -31,7 +31,7 @@ pub struct KeptState {
 /// A topic as the store had it.
 #[derive(Debug)]
 pub struct KeptTopic {
-    /// Its name.
+    /// The name of the topic.
     pub name: TopicName,
     /// Kind at the time of writing. A rule of the settings that fits the name counts instead.
     pub kind: Kind,

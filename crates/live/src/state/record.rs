@@ -1,4 +1,4 @@
-//! One update as bytes.
+//! An update as bytes.
 //!
 //! It owns their layout: a byte of format, a byte of marks, then texts and values behind their lengths
 //! (little endian). It must never trust a length.

@@ -1,4 +1,4 @@
-//! Who may grant, what is granted, and why nothing is.
+//! Which issuers may grant, what is granted, and why nothing is.
 //!
 //! It must never hold a token.
 
@@ -7,7 +7,7 @@ use std::fmt;
 use super::key::Key;
 use crate::interest::Grants;
 
-/// Who signs tokens, and for whom.
+/// An issuer that signs tokens, and what its tokens must say.
 #[derive(Debug, Clone)]
 pub struct Issuer {
     /// What `iss` has to be.

@@ -14,9 +14,9 @@ use crate::limits::{TOKENS_REFUSED_REMEMBERED_MAX, TOKENS_REMEMBERED_MAX};
 /// What is known of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownToken {
-    /// It grants this.
+    /// The token grants this.
     Good(std::sync::Arc<Granted>),
-    /// It was refused, and always is.
+    /// The token was refused, and always is.
     Refused(TokenFault),
 }
 
@@ -41,7 +41,7 @@ impl TokenMemory {
     pub fn find(&mut self, token: &[u8], now_s: u64) -> Option<KnownToken> {
         let digest = digest(token);
         if let Some((fault, since_s)) = self.refused.get(&digest) {
-            // It may not be over yet for a clock that was put back.
+            // A token that was over may not be over yet for a clock that was put back.
             let is_known = *fault != TokenFault::Expired || *since_s <= now_s;
             return is_known.then_some(KnownToken::Refused(*fault));
         }

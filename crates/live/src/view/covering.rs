@@ -31,7 +31,7 @@ struct Covering {
     holds: u32,
     /// When it has been compared with all topics: by the count of such turns.
     turn: u64,
-    /// Who asked for it first.
+    /// The client that asked for the pattern first.
     client: u64,
     is_all: bool,
     is_leaving: bool,
@@ -48,7 +48,7 @@ pub(crate) enum AskedPatterns {
     Full,
 }
 
-/// See the module's text.
+/// The patterns of a worker, and the topics that each covers.
 pub(crate) struct Coverings {
     table: PatternTable<Covering>,
     /// Places of those that cover all.
@@ -168,7 +168,7 @@ impl Coverings {
         next.filter(|_| index == 0)
     }
 
-    /// Who asked for an interest waits: its patterns stay.
+    /// Keeps the patterns of an interest while a reader waits for them.
     pub(crate) fn hold(&mut self, interest: &Interest) {
         for pattern in &interest.patterns {
             if let Some(place) = self.table.find(pattern)

@@ -42,7 +42,7 @@ pub(crate) struct Groups {
 
 /// What became of an interest that was asked for.
 pub(crate) enum Found {
-    /// Its group.
+    /// The group of the interest is there.
     Group(u32),
     /// Its patterns are being compared with topics until this turn.
     Turn(u64),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt as _};
 
 use crate::form::Form;
-use crate::letter::{Made, Place, TopicFacts};
+use crate::letter::{Made, TopicFacts, UpdateKey};
 use crate::limits::RECENT_NUMBERS_MAX;
 use crate::name::TopicName;
 use crate::ring::{Entry, Ring};
@@ -139,23 +139,23 @@ impl Topics {
         (count < topics).then(|| self.recent.range(start..).map(|(_, id)| *id))
     }
 
-    pub(crate) fn drop_to(&mut self, place: Place) {
-        if let Some(topic) = self.get_mut(place.topic) {
-            topic.ring.drop_to(place.number, topic.kind == Kind::Log);
+    pub(crate) fn drop_to(&mut self, key: UpdateKey) {
+        if let Some(topic) = self.get_mut(key.topic) {
+            topic.ring.drop_to(key.number, topic.kind == Kind::Log);
             // An introduction tells what was dropped before it tells the updates: the ring is still empty.
-            topic.ring.begin_behind(place.number);
+            topic.ring.begin_behind(key.number);
         }
     }
 
-    pub(crate) fn add_form(&mut self, place: Place, form: Form, bytes: &Bytes) {
-        let entry = self.get_mut(place.topic).and_then(|topic| topic.ring.find_mut(place.number));
+    pub(crate) fn add_form(&mut self, key: UpdateKey, form: Form, bytes: &Bytes) {
+        let entry = self.get_mut(key.topic).and_then(|topic| topic.ring.find_mut(key.number));
         if let Some(entry) = entry {
             entry.add_form(form, bytes.clone());
         }
     }
 
-    pub(crate) fn drop_forms(&mut self, place: Place) {
-        let entry = self.get_mut(place.topic).and_then(|topic| topic.ring.find_mut(place.number));
+    pub(crate) fn drop_forms(&mut self, key: UpdateKey) {
+        let entry = self.get_mut(key.topic).and_then(|topic| topic.ring.find_mut(key.number));
         if let Some(entry) = entry {
             entry.drop_forms();
         }

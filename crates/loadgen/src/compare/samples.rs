@@ -14,7 +14,7 @@ use crate::report::{Document, PROCESS_CPU};
 pub struct Side {
     /// How it is called, for instance its files.
     pub name: String,
-    /// Its runs.
+    /// The reports of the runs.
     pub runs: Vec<Document>,
 }
 

@@ -55,7 +55,7 @@ fn a_slower_group_is_worse_and_fails() {
     let better = compare(&slow, &fast, 3.0).unwrap();
     assert_eq!(row(&better, "rate").verdict, Difference::Better);
     assert!(!row(&better, "rate").failed);
-    // The same change is tolerated when the tolerance is larger.
+    // This change is tolerated when the tolerance is larger.
     let tolerant = compare(&fast, &slow, 40.0).unwrap();
     assert!(!tolerant.failed && row(&tolerant, "rate").verdict == Difference::Worse);
 }

@@ -44,7 +44,7 @@ pub fn text(comparison: &Comparison, colour: bool, width: usize) -> String {
     text.join("\n")
 }
 
-/// As JSON.
+/// Writes a comparison in JSON.
 pub fn json(comparison: &Comparison) -> String {
     layout::write(comparison)
 }

@@ -1,4 +1,4 @@
-//! The same frames through a socket, where live frames cannot be had: dearer, but possible everywhere.
+//! Frames of a flood through a socket, where live frames cannot be had: dearer, but possible everywhere.
 //!
 //! It owns the socket and the pacing. It must never wait for room in the kernel: what is due while there is
 //! none is tried again, and given up in the end, as the program of `bpf/flood.bpf.c` does.

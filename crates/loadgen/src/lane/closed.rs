@@ -6,8 +6,8 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::LaneClient;
-use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
+use crate::network_side::NetworkSide;
 
 /// The lane.
 pub(crate) struct Closed {
@@ -52,13 +52,13 @@ impl Closed {
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, net: &mut NetworkSide<I>) -> u64 {
         let (pipeline, left) = (u64::from(self.pipeline), &mut self.left);
         let dials_max = left.div_ceil(pipeline);
-        let (dial_ns, full) = self.dialer.due(&mut self.client, desk, dials_max, |client, desk, slot| {
+        let (dial_ns, full) = self.dialer.due(&mut self.client, net, dials_max, |client, net, slot| {
             for _ in 0..pipeline.min(*left) {
                 *left -= 1;
-                client.ask(desk, slot, desk.now_ns);
+                client.ask(net, slot, net.now_ns);
             }
         });
         if full && self.left > 0 {
@@ -66,24 +66,24 @@ impl Closed {
             self.client.leave_unsent();
         }
         // At last, so that what was just begun is waited for no longer than it may be.
-        self.client.expire(desk).min(dial_ns)
+        self.client.expire(net).min(dial_ns)
     }
 
     /// Requests of a connection were answered.
     #[inline]
-    pub(crate) fn answered<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, answers: u32) {
-        let connection = &desk.connections[slot as usize];
+    pub(crate) fn answered<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, answers: u32) {
+        let connection = &net.connections[slot as usize];
         if self.stopped || !connection.is_alive() {
             return;
         }
         let may_ask = u64::from(answers.min(self.requests_max - connection.asked)).min(self.left);
         self.left -= may_ask;
         for _ in 0..may_ask {
-            self.client.ask(desk, slot, desk.now_ns);
+            self.client.ask(net, slot, net.now_ns);
         }
-        self.client.flush(desk, slot);
-        if desk.connections[slot as usize].flights.is_empty() {
-            desk.close(slot);
+        self.client.flush(net, slot);
+        if net.connections[slot as usize].flights.is_empty() {
+            net.close(slot);
         }
     }
 

@@ -6,8 +6,8 @@ use staunch_netio::Io;
 
 use crate::client::LaneClient;
 use crate::connection::{ClientConnection, ConnectionState};
-use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
+use crate::network_side::NetworkSide;
 
 /// The lane.
 pub(crate) struct Hold {
@@ -29,17 +29,17 @@ impl Hold {
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, net: &mut NetworkSide<I>) -> u64 {
         let request_first = self.request_first;
-        let (dial_ns, full) = self.dialer.due(&mut self.client, desk, u64::MAX, |client, desk, slot| {
+        let (dial_ns, full) = self.dialer.due(&mut self.client, net, u64::MAX, |client, net, slot| {
             if request_first {
-                client.ask(desk, slot, desk.now_ns);
+                client.ask(net, slot, net.now_ns);
             }
         });
         if full && request_first {
             self.client.leave_unsent();
         }
-        self.client.expire(desk).min(dial_ns)
+        self.client.expire(net).min(dial_ns)
     }
 
     /// Something has happened to a connection: counts it, or no longer.

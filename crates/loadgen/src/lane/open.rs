@@ -6,7 +6,7 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::LaneClient;
-use crate::desk::NetworkSide;
+use crate::network_side::NetworkSide;
 use crate::plan::SlotPlan;
 use crate::schedule::Schedule;
 
@@ -68,10 +68,10 @@ impl Open {
 
     /// Begins kept connections before the schedule begins: a crowd on kept connections is connected already,
     /// and making them all in the first moments would be a load that nobody asked for.
-    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut NetworkSide<I>) {
+    pub(crate) fn prepare<I: Io>(&mut self, net: &mut NetworkSide<I>) {
         while self.to_prepare > 0 && self.live - (self.idle.len() as u32).min(self.live) < PREPARING_MAX {
             self.to_prepare -= 1;
-            if self.client.dial(desk).is_err() {
+            if self.client.dial(net).is_err() {
                 return;
             }
             self.live += 1;
@@ -79,50 +79,50 @@ impl Open {
     }
 
     /// A connection is made. One that no request waits for is idle.
-    pub(crate) fn opened<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
-        let connection = &desk.connections[slot as usize];
+    pub(crate) fn opened<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        let connection = &net.connections[slot as usize];
         if connection.flights.is_empty() {
             self.idle.push((slot, connection.begun_ns));
         }
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, net: &mut NetworkSide<I>) -> u64 {
         for _ in 0..STARTS_MAX {
             match self.start_ns() {
-                Some(at_ns) if at_ns <= desk.now_ns => {
+                Some(at_ns) if at_ns <= net.now_ns => {
                     self.take();
-                    self.begin(desk, at_ns);
-                    desk.now_ns = desk.io.now_ns();
+                    self.begin(net, at_ns);
+                    net.now_ns = net.io.now_ns();
                 }
                 // Patience is looked at after the starts, so that what was just begun is waited for no longer
                 // than it may be.
-                start_ns => return self.client.expire(desk).min(start_ns.unwrap_or(u64::MAX)),
+                start_ns => return self.client.expire(net).min(start_ns.unwrap_or(u64::MAX)),
             }
         }
-        self.client.expire(desk);
-        desk.now_ns
+        self.client.expire(net);
+        net.now_ns
     }
 
     /// Requests of a connection were answered.
     #[inline]
-    pub(crate) fn answered<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
-        let connection = &desk.connections[slot as usize];
+    pub(crate) fn answered<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        let connection = &net.connections[slot as usize];
         if !connection.is_alive() || !connection.flights.is_empty() {
             return;
         }
         match self.slots {
-            SlotPlan::PerRequest => self.client.leave(desk, slot),
+            SlotPlan::PerRequest => self.client.leave(net, slot),
             SlotPlan::Kept { .. } => self.idle.push((slot, connection.begun_ns)),
         }
     }
 
     /// A connection is gone.
-    pub(crate) fn gone<I: Io>(&mut self, desk: &NetworkSide<I>) {
+    pub(crate) fn gone<I: Io>(&mut self, net: &NetworkSide<I>) {
         self.live -= 1;
         // Entries of connections that ended while idle are dropped when they are most of the list.
         if self.idle.len() > 2 * self.live as usize + 64 {
-            self.idle.retain(|entry| is_idle(desk, *entry));
+            self.idle.retain(|entry| is_idle(net, *entry));
         }
     }
 
@@ -165,27 +165,27 @@ impl Open {
         self.next_ns = self.schedule.peek_ns().map(|at| self.began_ns.saturating_add(at));
     }
 
-    fn begin<I: Io>(&mut self, desk: &mut NetworkSide<I>, intended_ns: u64) {
-        if !self.client.has_patience(intended_ns, desk.now_ns) {
+    fn begin<I: Io>(&mut self, net: &mut NetworkSide<I>, intended_ns: u64) {
+        if !self.client.has_patience(intended_ns, net.now_ns) {
             return self.client.leave_unsent();
         }
-        if let Some(slot) = self.take_idle(desk) {
-            self.client.ask(desk, slot, intended_ns);
-            return self.client.flush(desk, slot);
+        if let Some(slot) = self.take_idle(net) {
+            self.client.ask(net, slot, intended_ns);
+            return self.client.flush(net, slot);
         }
         let full = matches!(self.slots, SlotPlan::Kept { connections_max } if self.live >= connections_max);
-        match if full { Err(0) } else { self.client.dial(desk) } {
+        match if full { Err(0) } else { self.client.dial(net) } {
             Ok(slot) => {
                 self.live += 1;
-                self.client.ask(desk, slot, intended_ns);
+                self.client.ask(net, slot, intended_ns);
             }
             Err(_) => self.client.leave_unsent(),
         }
     }
 
-    fn take_idle<I: Io>(&mut self, desk: &NetworkSide<I>) -> Option<Slot> {
+    fn take_idle<I: Io>(&mut self, net: &NetworkSide<I>) -> Option<Slot> {
         while let Some(entry) = self.idle.pop() {
-            if is_idle(desk, entry) {
+            if is_idle(net, entry) {
                 return Some(entry.0);
             }
         }
@@ -193,7 +193,7 @@ impl Open {
     }
 }
 
-fn is_idle<I: Io>(desk: &NetworkSide<I>, (slot, begun_ns): (Slot, u64)) -> bool {
-    let connection = &desk.connections[slot as usize];
+fn is_idle<I: Io>(net: &NetworkSide<I>, (slot, begun_ns): (Slot, u64)) -> bool {
+    let connection = &net.connections[slot as usize];
     connection.begun_ns == begun_ns && connection.is_alive() && connection.flights.is_empty()
 }

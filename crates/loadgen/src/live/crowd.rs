@@ -306,7 +306,7 @@ impl<I: Io> ReaderCrowd<I> {
         self.meter.open.record(self.now_ns.saturating_sub(reader.begun_ns));
         let gathers = self.shared.phase() == Some(LivePhase::Gathering);
         if gathers && self.plan.run.is_some() && !reader.has_been_open {
-            // Who is there before the first update gets them all.
+            // A reader that is there before the first update gets all updates.
             reader.ledger.expect_from(1);
         }
         reader.has_been_open = true;

@@ -14,9 +14,9 @@ pub(crate) enum NumberArrival {
         /// How many numbers between the last and this one did not come.
         missed: u64,
     },
-    /// One that had been passed over: out of order.
+    /// A number that had been passed over: out of order.
     Late,
-    /// One that had come before.
+    /// A number that had come before.
     Repeated,
 }
 

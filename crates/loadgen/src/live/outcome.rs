@@ -55,7 +55,7 @@ pub struct LiveOutcome {
     /// Processor time of the server's process from the first update to the last delivery, outside the kernel
     /// and in it, in milliseconds, in steps of 10; `None`: not asked for.
     pub server_ms: Option<(u64, u64)>,
-    /// The times.
+    /// Histograms of what was measured in time.
     pub times: LiveTimes,
     /// What has to be known before a figure is believed, the gravest first.
     pub warnings: Vec<String>,
@@ -94,9 +94,9 @@ pub struct Publications {
 /// What became of readers and updates. All are counted over all readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LiveCounts {
-    /// Connections begun.
+    /// Connections begun: each sent at least one SYN.
     pub connections_begun: u64,
-    /// Connections made.
+    /// Connections whose handshake was completed.
     pub connections_made: u64,
     /// Streams that were open: the answer was the right one.
     pub opened: u64,

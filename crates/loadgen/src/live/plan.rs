@@ -38,7 +38,7 @@ pub struct LivePlan {
     pub seed: u64,
     /// Names of the topics. LiveReader and update of a number go to the topic of that number, modulo.
     pub topics: Vec<String>,
-    /// The readers.
+    /// What readers ask for.
     pub readers: ReaderPlan,
     /// What is published; `None`: the run only listens.
     pub publishing: Option<PublishPlan>,
@@ -62,7 +62,7 @@ pub enum LiveWay {
 }
 
 impl LiveWay {
-    /// Its name.
+    /// The name that reports give it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "server-sent events",
@@ -71,7 +71,7 @@ impl LiveWay {
     }
 }
 
-/// The readers.
+/// What readers ask for, and how they behave.
 #[derive(Debug, Clone)]
 pub struct ReaderPlan {
     /// How many.
@@ -88,7 +88,7 @@ pub struct ReaderPlan {
     pub stalled: u32,
     /// So many a second are cut off, and come back.
     pub cut_per_s: Option<f64>,
-    /// Who comes back tells the last id it has had.
+    /// Readers that come back tell the last id they have had.
     pub resume: bool,
     /// After how long a reader comes back that was cut off; `None`: as the stream says, else after a second.
     pub return_after: Option<Duration>,

@@ -97,7 +97,7 @@ struct Flight {
     sent_ns: u64,
 }
 
-/// One connection.
+/// A connection of the publisher.
 #[derive(Debug, Default)]
 struct Line {
     slot: Option<Slot>,
@@ -111,7 +111,7 @@ struct Line {
     refusal: Vec<u8>,
 }
 
-/// The publisher.
+/// The publisher of a run: connections that publish by its schedule.
 pub(crate) struct Publisher<I> {
     io: I,
     plan: PublisherPlan,

@@ -1,4 +1,4 @@
-//! One reader: from the bytes of its connection to what the meter counts.
+//! A reader: from the bytes of its connection to what the meter counts.
 //!
 //! It must never call the network: it says what is to be done, and the thread does it. Order for each
 //! connection: `begin`, `request`, then `read` for what comes.
@@ -17,12 +17,12 @@ use super::socket::{self, SocketStream};
 /// What a reader is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ReaderStage {
-    /// It has no connection.
+    /// The reader has no connection.
     #[default]
     Away,
     /// Its connection is being made.
     Connecting,
-    /// It has asked, and its stream is not open yet.
+    /// The reader has asked, and its stream is not open yet.
     Asked,
     /// Its stream is open.
     Open,
@@ -66,7 +66,7 @@ pub(crate) struct LiveReader {
     pub(crate) has_been_open: bool,
     /// The stream of the connection that is being closed was open.
     has_stood: bool,
-    /// It has stopped reading, as it was told.
+    /// The reader has stopped reading, as it was told.
     pub(crate) is_stalled: bool,
     /// When its connection was begun.
     pub(crate) begun_ns: u64,

@@ -26,7 +26,7 @@ pub struct LiveDocument {
     pub target: String,
     /// What carried the load.
     pub engine: String,
-    /// The machine.
+    /// The machine that the load came from.
     pub machine: Machine,
     /// When it began, in RFC 3339.
     pub began: String,

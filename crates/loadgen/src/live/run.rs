@@ -27,7 +27,7 @@ use crate::probe::ServerProbe;
 use crate::schedule::{Schedule, Share};
 use crate::worker::RunControl;
 
-/// Who finds nobody for so long, or nothing but refusals, need not wait until the readers' time is over.
+/// A run whose readers find no server for so long, or nothing but refusals, ends before their time is over.
 const HOPELESS_NS: u64 = 2_000_000_000;
 
 /// Carries a plan out, and shows where it stands every [`LIVE_STEP_MS`]. The control ends it early: what was

@@ -18,7 +18,7 @@ const STEPS_A_FRAME: u64 = 2;
 /// Width of the bar.
 const BAR_WIDTH: usize = 20;
 
-/// The live view.
+/// The view of a run on a terminal.
 #[derive(Debug)]
 pub struct LiveView {
     terminal: Term,

@@ -26,7 +26,7 @@ pub struct Process {
     pub cpu_system_ms: u64,
     /// Memory that is in use (RSS), in bytes.
     pub resident_bytes: u64,
-    /// Its threads.
+    /// How many threads it has.
     pub threads: u64,
     /// Its descriptors, without those in the tables of io_uring. In one sample of ten.
     pub descriptors: Option<u64>,
@@ -123,7 +123,7 @@ impl Followed {
             let path: PathBuf = entry.ok()?.path().join("status");
             read_switches(&fs::read_to_string(path).ok()?)
         };
-        // One that ends just now is passed over.
+        // A thread that ends just now is passed over.
         Some(threads.take(THREADS_MAX as usize).filter_map(of_thread).sum())
     }
 }

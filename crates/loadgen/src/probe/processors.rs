@@ -23,7 +23,7 @@ pub struct Shares {
     pub steal: f64,
 }
 
-/// A processor.
+/// What a processor did, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Processor {
     /// Its number.
@@ -33,7 +33,7 @@ pub struct Processor {
     pub shares: Shares,
 }
 
-/// All processors.
+/// What the processors did, together and each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Processors {
     /// All together.

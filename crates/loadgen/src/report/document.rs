@@ -25,7 +25,7 @@ const FORMAT_MIN: u32 = 1;
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Document {
-    /// [`FORMAT`].
+    /// The version of this form: [`FORMAT`].
     pub format: u32,
     /// Version of the program that wrote it.
     pub version: String,
@@ -56,7 +56,7 @@ pub struct Document {
     pub moments: Moments,
 }
 
-/// A lane.
+/// What came of a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneDocument {
     /// Its name, unique in a run.

@@ -45,7 +45,8 @@ impl Points {
         match arrivals {
             Arrivals::Constant => Self::Constant { next: part.into(), step: parts.into() },
             Arrivals::Poisson => {
-                // One stream of numbers, of which each share has a stretch of 2^128: none overlap.
+                // All shares draw from a single stream of numbers, each from a stretch of 2^128: none
+                // overlap.
                 let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
                 (0..part).for_each(|_| random.jump());
                 Self::Poisson { random, now: 0.0, parts: parts.into() }

@@ -14,7 +14,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// All of it.
+    /// The share of a thread that has the whole schedule.
     pub const WHOLE: Self = Self { part: 0, parts: 1 };
 
     pub(super) fn check(self) -> Result<(), Fault> {

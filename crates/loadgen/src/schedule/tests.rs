@@ -165,13 +165,13 @@ proptest! {
             now_ns += (pause_s * SECOND_NS) as u64;
             times.extend(until(&mut schedule, now_ns));
             if ahead {
-                // One time beyond now is taken already: the change begins with it.
+                // A time beyond now is taken already: the change begins with it.
                 times.extend(schedule.next_ns());
                 now_ns = times[times.len() - 1].max(now_ns);
             }
             schedule.set_factor(now_ns, *factor);
             due += (now_ns - from_ns) as f64 / SECOND_NS * rate * factor_before;
-            // One is under way; a nanosecond of rounding is a ten-thousandth arrival at most.
+            // An arrival is under way; a nanosecond of rounding is a ten-thousandth arrival at most.
             prop_assert!((times.len() as f64 - due).abs() <= 1.0 + 1e-3, "{} for {due}", times.len());
             factor_before = *factor;
         }

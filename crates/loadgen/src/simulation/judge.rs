@@ -29,16 +29,16 @@ const STEP_NS: u64 = 100_000_000;
 
 /// After a turn. `reported` are the counts that were handed over.
 pub(super) fn turn(worker: &mut Worker<Simulated>, reported: &[Counts], keeps_time: bool) {
-    let Worker { desk, lanes, .. } = worker;
-    let used = desk.connections.iter().filter(|connection| connection.state != ConnectionState::Free).count();
-    assert_eq!(used as u64, desk.live, "connections and their count");
-    assert_eq!(used, desk.io.slots_used(), "connections and slots");
-    assert_eq!(desk.io.inputs_held(), 0, "inputs that were not released");
-    let now_ns = desk.io.now_ns();
+    let Worker { net, lanes, .. } = worker;
+    let used = net.connections.iter().filter(|connection| connection.state != ConnectionState::Free).count();
+    assert_eq!(used as u64, net.live, "connections and their count");
+    assert_eq!(used, net.io.slots_used(), "connections and slots");
+    assert_eq!(net.io.inputs_held(), 0, "inputs that were not released");
+    let now_ns = net.io.now_ns();
     for (number, lane) in lanes.iter_mut().enumerate() {
-        accounts(number, lane, &desk.connections, &reported[number]);
-        connections(number, lane, &desk.connections);
-        waiting(number, lane, &desk.connections, keeps_time.then_some(now_ns));
+        accounts(number, lane, &net.connections, &reported[number]);
+        connections(number, lane, &net.connections);
+        waiting(number, lane, &net.connections, keeps_time.then_some(now_ns));
         let drift_max_ns = lane.client().tally.drift_max_ns;
         assert!(!keeps_time || drift_max_ns < CLOCK_NS, "lane {number} began {drift_max_ns} ns late");
     }
@@ -140,8 +140,8 @@ pub(super) fn end(
         }
         all += *counts;
     }
-    let (io, times) = (&worker.desk.io, &worker.times);
-    assert_eq!(io.slots_used() as u64, worker.desk.live);
+    let (io, times) = (&worker.net.io, &worker.times);
+    assert_eq!(io.slots_used() as u64, worker.net.live);
     assert_eq!(io.inputs_held(), 0);
     let end_ns = times.until_ns.saturating_add(times.grace_ns + STEP_NS + CLOCK_NS);
     assert!(!world.keeps_time() || io.now_ns() <= end_ns, "the run ends too late");

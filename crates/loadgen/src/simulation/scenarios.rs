@@ -116,12 +116,12 @@ fn so_many_requests_take_from_the_first_start_to_the_last_end() {
 fn a_request_that_cannot_be_sent_has_an_end() {
     let world = world::plain(closed(1), milliseconds(9_000), None, vec![Vec::new()]);
     let mut run = Run::new(&world);
-    while run.worker.desk.connections.first().is_none_or(|connection| !connection.sending) {
+    while run.worker.net.connections.first().is_none_or(|connection| !connection.sending) {
         assert!(run.turn());
     }
-    let desk = &mut run.worker.desk;
+    let net = &mut run.worker.net;
     let lost = Completion::Sent { slot: 0, outgoing: Box::default(), errno: 105 };
-    run.worker.lanes[0].handle(desk, 0, lost);
+    run.worker.lanes[0].handle(net, 0, lost);
     let counts = run.worker.lanes[0].client().tally.counts;
     assert_eq!((counts.offered, counts.unsent), (1, 1), "{counts:?}");
 }
@@ -132,12 +132,12 @@ fn an_answer_is_read_although_the_server_takes_no_more() {
     let server = vec![Step::Stall, Step::Wait(50), Step::Send(answer), Step::Close];
     let world = world::plain(closed(1), milliseconds(9_000), None, vec![server]);
     let mut run = Run::new(&world);
-    while run.worker.desk.connections.first().is_none_or(|connection| !connection.sending) {
+    while run.worker.net.connections.first().is_none_or(|connection| !connection.sending) {
         assert!(run.turn());
     }
-    let desk = &mut run.worker.desk;
+    let net = &mut run.worker.net;
     let broken = Completion::Sent { slot: 0, outgoing: Box::default(), errno: 32 };
-    run.worker.lanes[0].handle(desk, 0, broken);
+    run.worker.lanes[0].handle(net, 0, broken);
     while run.turn() && run.sums.statuses.is_empty() {}
     assert_eq!(run.sums.statuses.get(&413), Some(&1), "{:?}", run.sums);
 }
@@ -166,13 +166,13 @@ fn without_a_pause_between_bytes_others_still_have_their_turn() {
     while run.turn() {}
     let sent = run.sums.lanes[0].sent_bytes;
     assert!((1_001..1_200).contains(&sent), "the head and a body of 1000 bytes: {sent}");
-    assert!(run.worker.desk.io.now_ns() >= run.worker.times.until_ns);
+    assert!(run.worker.net.io.now_ns() >= run.worker.times.until_ns);
 }
 
 #[test]
 fn an_answer_to_a_request_that_was_not_sent_yet_is_wrong() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
-    // It takes nothing, so the second request still waits for the first to be taken.
+    // The server takes nothing, so the second request still waits for the first to be taken.
     let server = vec![Step::Stall, Step::Send(answer.clone()), Step::Wait(10), Step::Send(answer)];
     let world = world::plain(closed(1), milliseconds(9_000), None, vec![server]);
     let counts = finish(Run::new(&world), &world);

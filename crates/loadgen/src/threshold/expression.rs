@@ -21,7 +21,7 @@ pub(super) struct Expression {
 /// What is measured.
 #[derive(Debug, Clone)]
 pub(super) enum Metric {
-    /// A time.
+    /// A duration.
     Time {
         /// Of which histogram.
         kind: TermKind,
@@ -30,7 +30,7 @@ pub(super) enum Metric {
     },
     /// Requests that did not end well.
     Errors,
-    /// A count.
+    /// A field of the lane's counts.
     Count(&'static CountField),
     /// Answers with that status.
     Status(u16),
@@ -70,7 +70,7 @@ pub(super) enum Figure {
     Percentile(f64),
     /// The longest.
     Max,
-    /// The mean.
+    /// The arithmetic mean.
     Mean,
 }
 

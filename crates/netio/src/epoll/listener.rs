@@ -68,9 +68,9 @@ impl Listener {
         self.socket.is_none()
     }
 
-    /// See [`crate::Io::shut_door`]. Where the kernel refuses, newcomers go on coming for a moment more.
-    pub(super) fn shut_door(&self) {
-        let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
+    /// See [`crate::Io::drop_syn`]. Where the kernel refuses, clients go on connecting for a moment more.
+    pub(super) fn drop_syn(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::drop_syn(socket.as_fd()));
     }
 
     /// What waits, and how much may; `None` once it was given up.
@@ -79,9 +79,9 @@ impl Listener {
         if self.is_device { Some(khttpd::queue(socket)) } else { socket::queue(socket) }
     }
 
-    /// See [`crate::Io::open_door`].
-    pub(super) fn open_door(&self) {
-        let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
+    /// See [`crate::Io::admit_syn`].
+    pub(super) fn admit_syn(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::admit_syn(socket.as_fd()));
     }
 
     /// No longer watched, which closing alone would not do while another process holds the socket too.

@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 /// An interface as it was when it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The name that the host gives it.
     pub name: String,
     /// Its number.
     pub index: u32,

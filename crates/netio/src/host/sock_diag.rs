@@ -342,7 +342,7 @@ mod tests {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
         let address = local_address(&listener).unwrap();
         assert_eq!(diag.accept_queue(address.port()).unwrap().drops, 0);
-        crate::socket::drop_newcomers(listener.as_fd()).unwrap();
+        crate::socket::drop_syn(listener.as_fd()).unwrap();
         let wait = std::time::Duration::from_millis(50);
         assert!(TcpStream::connect_timeout(&address, wait).is_err());
         assert_eq!(diag.accept_queue(address.port()).unwrap().drops, 1);

@@ -18,7 +18,7 @@ use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed};
 use io_uring::{cqueue, opcode};
 
 use super::callers::{CALLERS_MAX, Caller};
-use super::listeners::{Listener, Place, multishot_reserve};
+use super::listeners::{AcceptMode, Listener, multishot_reserve};
 use super::state::Uring;
 use super::token::{Operation, pack};
 use crate::Completion;
@@ -83,7 +83,7 @@ impl Uring {
         let listener = &mut self.listeners[index as usize];
         let peer = listener.callers.take(caller);
         if !cqueue::more(flags) {
-            if !listener.place.multishot {
+            if !listener.accept_mode.multishot {
                 self.rings[ring_index].claims -= 1;
             }
             listener.note_end();
@@ -158,9 +158,11 @@ impl Uring {
         if listener.device.is_some() {
             return self.watch_device(index);
         }
-        let (outstanding, present) = (listener.outstanding, listener.place);
-        match self.choose_place(index) {
-            Some(place) if outstanding == 0 || place == present => self.arm_accepts_at(index, place),
+        let (outstanding, present) = (listener.outstanding, listener.accept_mode);
+        match self.choose_accept_mode(index) {
+            Some(accept_mode) if outstanding == 0 || accept_mode == present => {
+                self.arm_accepts_at(index, accept_mode)
+            }
             None if outstanding == 0 => {
                 let stopped = self.accept_stopped(index, libc::ENFILE);
                 self.pending.extend(stopped);
@@ -170,15 +172,15 @@ impl Uring {
         }
     }
 
-    fn arm_accepts_at(&mut self, index: usize, place: Place) {
+    fn arm_accepts_at(&mut self, index: usize, accept_mode: AcceptMode) {
         let listener = &mut self.listeners[index];
-        let ring = &mut self.rings[place.ring];
+        let ring = &mut self.rings[accept_mode.ring];
         let plenty = self.learns_peers && ring.free() > self.multishot_reserve;
         let most = if plenty { LEARNING_ACCEPTS_MAX } else { SINGLE_ACCEPTS_MAX };
-        listener.place = place;
+        listener.accept_mode = accept_mode;
         let Some(socket) = &listener.socket else { return };
         let descriptor = Fd(socket.as_raw_fd());
-        if place.multishot {
+        if accept_mode.multishot {
             if listener.outstanding == 0 {
                 listener.outstanding = 1;
                 let accept = opcode::AcceptMulti::new(descriptor).allocate_file_index(true).build();
@@ -197,10 +199,10 @@ impl Uring {
         }
     }
 
-    /// The best place for a listener's accepts; `None` if no slot is free anywhere.
-    fn choose_place(&mut self, index: usize) -> Option<Place> {
+    /// The best way to arm the accepts of a listener; `None` if no slot is free anywhere.
+    fn choose_accept_mode(&mut self, index: usize) -> Option<AcceptMode> {
         let listener = &self.listeners[index];
-        let (present, armed) = (listener.place, listener.outstanding > 0);
+        let (present, armed) = (listener.accept_mode, listener.outstanding > 0);
         let reserve = self.multishot_reserve;
         let multishot = !self.learns_peers;
         if multishot && armed && present.multishot && self.rings[present.ring].free() > reserve {
@@ -209,14 +211,14 @@ impl Uring {
         // Going back to multishot needs some more room than staying with it, so that it does not alternate.
         let roomy = reserve.saturating_add(reserve / 4);
         if multishot && let Some(ring) = self.rings.iter().position(|ring| ring.free() > roomy) {
-            return Some(Place { ring, multishot: true });
+            return Some(AcceptMode { ring, multishot: true });
         }
         if armed && !present.multishot {
             // Each of them has its slot, so this ring is not full.
             return Some(present);
         }
         let ring = self.ring_with_room()?;
-        Some(Place { ring, multishot: multishot && self.rings[ring].free() > roomy })
+        Some(AcceptMode { ring, multishot: multishot && self.rings[ring].free() > roomy })
     }
 
     /// The first ring with a free slot, which is made if that is possible.
@@ -238,7 +240,7 @@ impl Uring {
         if listener.device.is_some() {
             return self.unwatch_device(index);
         }
-        let ring = &mut self.rings[listener.place.ring];
+        let ring = &mut self.rings[listener.accept_mode.ring];
         let cancel = |caller| {
             let accepts = CancelBuilder::user_data(pack(Operation::Accept, caller, index as u32)).all();
             opcode::AsyncCancel2::new(accepts).build()

@@ -12,7 +12,7 @@ use crate::{Queue, socket};
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct AcceptMode {
     /// Index of the ring.
     pub(crate) ring: usize,
     /// A single operation accepts all connections to come; else each takes its own.
@@ -30,7 +30,7 @@ pub(crate) struct Listener {
     /// The engine wants connections.
     pub(crate) wanted: bool,
     /// Where accepts are armed; meaningful while some are outstanding.
-    pub(crate) place: Place,
+    pub(crate) accept_mode: AcceptMode,
     /// How many operations for it are with the kernel.
     pub(crate) outstanding: u32,
     /// They are being cancelled.
@@ -56,14 +56,14 @@ impl Listener {
             rustix::io::ioctl_fionbio(&socket, false)?;
             socket::queue(socket.as_fd()).ok_or(io::ErrorKind::InvalidInput)?.limit
         };
-        let place = Place { ring: 0, multishot: false };
+        let accept_mode = AcceptMode { ring: 0, multishot: false };
         let socket = Some(socket);
         Ok(Self {
             socket,
             leaving: None,
             backlog,
             wanted: false,
-            place,
+            accept_mode,
             outstanding: 0,
             cancelling: false,
             callers: Callers::default(),
@@ -71,9 +71,9 @@ impl Listener {
         })
     }
 
-    /// See [`crate::Io::shut_door`]. Where the kernel refuses, newcomers go on coming for a moment more.
-    pub(crate) fn shut_door(&self) {
-        let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
+    /// See [`crate::Io::drop_syn`]. Where the kernel refuses, clients go on connecting for a moment more.
+    pub(crate) fn drop_syn(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::drop_syn(socket.as_fd()));
     }
 
     /// What waits, and how much may; `None` once it is gone.
@@ -85,9 +85,9 @@ impl Listener {
         }
     }
 
-    /// See [`crate::Io::open_door`].
-    pub(crate) fn open_door(&self) {
-        let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
+    /// See [`crate::Io::admit_syn`].
+    pub(crate) fn admit_syn(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::admit_syn(socket.as_fd()));
     }
 
     /// Notes that an operation of the listener has come back from the kernel.

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use staunch_netio::uring::{Uring, probe};
 use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Slot, Target, Waker, socket};
 
-use super::desk::{Desk, Event, Sizes};
+use super::fixture::{Event, Fixture, Sizes};
 use crate::conformance::accepting::alone;
 use crate::conformance::beside;
 use crate::conformance::connecting::{
@@ -61,33 +61,33 @@ fn beside_accepting_in_small_rings_and_with_nothing_optional() {
 fn one_ring_does_both() {
     for plain in [false, true] {
         let capacity = Capacity { connected: 10, accepted: 20 };
-        let Some(mut desk) = Desk::new(Sizes { capacity, plain, ..Sizes::default() }) else { return };
+        let Some(mut fixture) = Fixture::new(Sizes { capacity, plain, ..Sizes::default() }) else { return };
         let divided = !plain && probe().is_ok_and(|features| features.divided_tables);
-        let target = Target::new(Address::Internet(desk.address));
+        let target = Target::new(Address::Internet(fixture.address));
         for _ in 0..10 {
-            desk.connect_to(&target);
+            fixture.connect_to(&target);
         }
-        assert_eq!(desk.io.rings(), if divided { 1 } else { 2 });
-        println!("divided tables: {divided}; options can be set: {}", desk.io.can_tune());
+        assert_eq!(fixture.io.rings(), if divided { 1 } else { 2 });
+        println!("divided tables: {divided}; options can be set: {}", fixture.io.can_tune());
     }
 }
 
 #[test]
 fn a_ring_is_made_when_the_others_are_full_and_slots_are_used_again() {
     let sizes = Sizes { capacity: Capacity::connecting(30), ring_capacity: 10, ..Sizes::default() };
-    let Some(mut desk) = Desk::client(sizes) else { return };
+    let Some(mut fixture) = Fixture::client(sizes) else { return };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let target = Target::new(Address::Internet(listener.local_addr().unwrap()));
     for count in 0..30 {
-        assert_eq!(desk.connect_to(&target), count);
-        assert_eq!(desk.io.rings() as u32, count / 10 + 1);
+        assert_eq!(fixture.connect_to(&target), count);
+        assert_eq!(fixture.io.rings() as u32, count / 10 + 1);
     }
     for slot in [3, 17, 29] {
-        desk.close(slot);
-        desk.until(|event| *event == Event::Closed(slot));
-        assert_eq!(desk.connect_to(&target), slot);
+        fixture.close(slot);
+        fixture.until(|event| *event == Event::Closed(slot));
+        assert_eq!(fixture.connect_to(&target), slot);
     }
-    assert_eq!(desk.io.rings(), 3);
+    assert_eq!(fixture.io.rings(), 3);
 }
 
 const CONNECTIONS: u32 = 50_000;
@@ -151,23 +151,23 @@ fn fifty_thousand_connections_with_twenty_thousand_descriptors() {
         let server = serve(listener);
         let capacity = Capacity::connecting(CONNECTIONS);
         let sizes = Sizes { capacity, ring_capacity: 20_000, ..Sizes::default() };
-        let mut desk = Desk::client(sizes).unwrap();
-        connect_all(&mut desk, address);
-        assert_eq!(desk.io.rings(), 3);
+        let mut fixture = Fixture::client(sizes).unwrap();
+        connect_all(&mut fixture, address);
+        assert_eq!(fixture.io.rings(), 3);
         let probes: Vec<Slot> = (0..CONNECTIONS).step_by(997).chain([CONNECTIONS - 1]).collect();
         for &slot in &probes {
-            desk.io.receive(slot);
-            desk.send_bytes(slot, &slot.to_ne_bytes(), false);
+            fixture.io.receive(slot);
+            fixture.send_bytes(slot, &slot.to_ne_bytes(), false);
         }
         for _ in &probes {
-            let event = desk.wait(|event| matches!(event, Event::Received(..)));
+            let event = fixture.wait(|event| matches!(event, Event::Received(..)));
             let Event::Received(slot, bytes) = event else { unreachable!() };
             assert_eq!(bytes, slot.to_ne_bytes());
         }
         for slot in 0..CONNECTIONS {
-            desk.close(slot);
+            fixture.close(slot);
             if slot % 1000 == 999 {
-                desk.wait(|event| *event == Event::Closed(slot));
+                fixture.wait(|event| *event == Event::Closed(slot));
             }
         }
         assert_eq!(server.join().unwrap(), 3);
@@ -175,14 +175,14 @@ fn fifty_thousand_connections_with_twenty_thousand_descriptors() {
 }
 
 /// At most a hundred at a time, so that no queue on the way is full.
-fn connect_all(desk: &mut Desk, address: SocketAddr) {
+fn connect_all(fixture: &mut Fixture, address: SocketAddr) {
     let (mut begun, mut connected) = (0, 0);
     while connected < CONNECTIONS {
         while begun < CONNECTIONS && begun - connected < 100 {
-            assert_eq!(desk.begin(&target(address, begun)).unwrap(), begun);
+            assert_eq!(fixture.begin(&target(address, begun)).unwrap(), begun);
             begun += 1;
         }
-        match desk.next() {
+        match fixture.next() {
             Event::Connected(_, 0) => connected += 1,
             other => panic!("{other:?} after {connected} connections"),
         }

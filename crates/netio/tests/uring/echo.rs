@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use staunch_netio::{Io, Slot};
 
-use super::desk::{Desk, Event, Sizes, connect, pattern};
+use super::fixture::{Event, Fixture, Sizes, connect, pattern};
 
 /// Echoes everything until all peers have closed.
 #[derive(Default)]
@@ -17,56 +17,56 @@ pub(crate) struct Echo {
 
 impl Echo {
     /// Answers one event.
-    pub(crate) fn answer(&mut self, desk: &mut Desk, event: Event) {
+    pub(crate) fn answer(&mut self, fixture: &mut Fixture, event: Event) {
         match event {
             Event::Accepted(slot) => {
                 self.backlog.insert(slot, (Vec::new(), false, false));
-                desk.io.receive(slot);
+                fixture.io.receive(slot);
             }
             Event::AcceptStopped(_) | Event::Progress(_) | Event::Ready(_) | Event::Woken => {}
             Event::Connected(..) | Event::Inspected(..) => panic!("a server does not connect"),
             Event::Received(slot, bytes) => {
                 self.backlog.get_mut(&slot).unwrap().0.extend(bytes);
-                self.go_on(desk, slot);
+                self.go_on(fixture, slot);
             }
             Event::Sent(slot, errno) => {
                 assert_eq!(errno, 0);
                 self.backlog.get_mut(&slot).unwrap().1 = false;
-                self.go_on(desk, slot);
+                self.go_on(fixture, slot);
             }
             Event::Ended(slot, errno) => {
                 assert_eq!(errno, 0);
                 self.backlog.get_mut(&slot).unwrap().2 = true;
-                self.go_on(desk, slot);
+                self.go_on(fixture, slot);
             }
             Event::Closed(slot) => {
                 self.backlog.remove(&slot);
                 self.closed += 1;
-                desk.io.accept(0);
+                fixture.io.accept(0);
             }
         }
     }
 
-    fn go_on(&mut self, desk: &mut Desk, slot: Slot) {
+    fn go_on(&mut self, fixture: &mut Fixture, slot: Slot) {
         let (bytes, sending, ended) = self.backlog.get_mut(&slot).unwrap();
         if *sending {
             return;
         }
         if bytes.is_empty() {
             if *ended {
-                desk.close(slot);
+                fixture.close(slot);
             }
             return;
         }
         *sending = true;
-        desk.send_bytes(slot, &std::mem::take(bytes), false);
+        fixture.send_bytes(slot, &std::mem::take(bytes), false);
     }
 
     /// Serves until so many connections are closed.
-    pub(crate) fn serve(&mut self, desk: &mut Desk, connections: usize) {
+    pub(crate) fn serve(&mut self, fixture: &mut Fixture, connections: usize) {
         while self.closed < connections {
-            let event = desk.wait(|_| true);
-            self.answer(desk, event);
+            let event = fixture.wait(|_| true);
+            self.answer(fixture, event);
         }
     }
 }
@@ -90,8 +90,8 @@ fn converse(mut stream: TcpStream, seed: usize) {
 
 /// So many peers at once, held by eight threads.
 pub(crate) fn echo(sizes: Sizes, connections: usize) {
-    let Some(mut desk) = Desk::new(sizes) else { return };
-    let address = desk.address;
+    let Some(mut fixture) = Fixture::new(sizes) else { return };
+    let address = fixture.address;
     let threads = connections.min(8);
     std::thread::scope(|scope| {
         for thread in 0..threads {
@@ -103,7 +103,7 @@ pub(crate) fn echo(sizes: Sizes, connections: usize) {
                 }
             });
         }
-        Echo::default().serve(&mut desk, connections);
+        Echo::default().serve(&mut fixture, connections);
     });
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use staunch_netio::{FilePart, Io, Outgoing, stamp};
 
-use super::desk::{Desk, Event, Sizes, pattern, reset};
+use super::fixture::{Event, Fixture, Sizes, pattern, reset};
 
 /// A file without a name that holds these bytes.
 fn file_of(bytes: &[u8]) -> File {
@@ -42,10 +42,10 @@ fn read(mut peer: &TcpStream, length: usize) -> Vec<u8> {
 }
 
 /// By sendfile(2), and copied as on a kernel that makes no descriptors of connections.
-fn both_ways(test: fn(Desk)) {
+fn both_ways(test: fn(Fixture)) {
     for plain in [false, true] {
-        let Some(desk) = Desk::new(Sizes { plain, ..Sizes::default() }) else { return };
-        test(desk);
+        let Some(fixture) = Fixture::new(Sizes { plain, ..Sizes::default() }) else { return };
+        test(fixture);
     }
 }
 
@@ -54,22 +54,22 @@ fn files_of_all_sizes_arrive_and_the_connection_goes_on() {
     both_ways(send_all_sizes);
 }
 
-fn send_all_sizes(mut desk: Desk) {
-    let (mut peer, slot) = desk.receiving_connection();
+fn send_all_sizes(mut fixture: Fixture) {
+    let (mut peer, slot) = fixture.receiving_connection();
     for size in [0, 1, 4096, 65_536, 65_537, 262_144, 262_145, 1_000_000, 64 << 20] {
         let bytes = pattern(size);
         let file = file_of(&bytes);
         let half = (size / 2) as u64;
         let parts = vec![part(&file, 0, size as u64), part(&file, half, size as u64 - half)];
-        desk.send(slot, with_head(parts), false);
+        fixture.send(slot, with_head(parts), false);
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| read(&peer, 4 + size + 1 + size - size / 2 + 1));
-            assert_eq!(desk.next(), Event::Sent(slot, 0), "size {size}");
+            assert_eq!(fixture.next(), Event::Sent(slot, 0), "size {size}");
             let expected = [b"head", &bytes[..], b"|", &bytes[size / 2..], b"|"].concat();
             assert!(reader.join().unwrap() == expected, "size {size}");
         });
         peer.write_all(b"next").unwrap();
-        assert_eq!(desk.next(), Event::Received(slot, b"next".to_vec()));
+        assert_eq!(fixture.next(), Event::Received(slot, b"next".to_vec()));
     }
 }
 
@@ -78,22 +78,22 @@ fn receiving_goes_on_while_a_file_is_being_sent() {
     both_ways(receive_meanwhile);
 }
 
-fn receive_meanwhile(mut desk: Desk) {
-    let (mut peer, slot) = desk.receiving_connection();
+fn receive_meanwhile(mut fixture: Fixture) {
+    let (mut peer, slot) = fixture.receiving_connection();
     let bytes = pattern(32 << 20);
-    desk.send(slot, with_head(vec![part(&file_of(&bytes), 0, bytes.len() as u64)]), false);
-    desk.wait(|event| matches!(event, Event::Progress(_)));
+    fixture.send(slot, with_head(vec![part(&file_of(&bytes), 0, bytes.len() as u64)]), false);
+    fixture.wait(|event| matches!(event, Event::Progress(_)));
     for round in 0..5u8 {
         peer.write_all(&[round]).unwrap();
-        assert_eq!(desk.next(), Event::Received(slot, vec![round]));
-        desk.io.pause(slot);
-        desk.turns(2);
-        desk.io.receive(slot);
+        assert_eq!(fixture.next(), Event::Received(slot, vec![round]));
+        fixture.io.pause(slot);
+        fixture.turns(2);
+        fixture.io.receive(slot);
         assert_eq!(read(&peer, 1000).len(), 1000);
     }
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(&peer, 4 + bytes.len() + 1 - 5000));
-        assert_eq!(desk.next(), Event::Sent(slot, 0));
+        assert_eq!(fixture.next(), Event::Sent(slot, 0));
         assert!(reader.join().unwrap().ends_with(b"|"));
     });
 }
@@ -103,15 +103,15 @@ fn a_file_that_changes_meanwhile_fails_before_its_end() {
     both_ways(change_meanwhile);
 }
 
-fn change_meanwhile(mut desk: Desk) {
+fn change_meanwhile(mut fixture: Fixture) {
     for truncated in [true, false] {
         for size in [200_000u64, 40 << 20] {
-            let (peer, slot) = desk.receiving_connection();
+            let (peer, slot) = fixture.receiving_connection();
             let file = file_of(&pattern(size as usize));
-            desk.send(slot, with_head(vec![part(&file, 0, size)]), false);
+            fixture.send(slot, with_head(vec![part(&file, 0, size)]), false);
             // Of the small file the first piece is read at once; the change comes before the second.
             if size > 1_000_000 {
-                desk.wait(|event| matches!(event, Event::Progress(_)));
+                fixture.wait(|event| matches!(event, Event::Progress(_)));
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
             if truncated {
@@ -125,8 +125,8 @@ fn change_meanwhile(mut desk: Desk) {
                     let _ = (&peer).read_to_end(&mut got);
                     got.len() as u64
                 });
-                assert_eq!(desk.next(), Event::Sent(slot, libc::ESTALE), "size {size}");
-                desk.close_and_wait(slot);
+                assert_eq!(fixture.next(), Event::Sent(slot, libc::ESTALE), "size {size}");
+                fixture.close_and_wait(slot);
                 assert!(reader.join().unwrap() < 4 + size);
             });
         }
@@ -135,18 +135,18 @@ fn change_meanwhile(mut desk: Desk) {
 
 #[test]
 fn a_hole_of_a_tebibyte_is_served_where_it_is_asked_for() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
-    let (peer, slot) = desk.receiving_connection();
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
+    let (peer, slot) = fixture.receiving_connection();
     let mut file = file_of(b"");
     let size = 1u64 << 40;
     file.set_len(size).unwrap();
     file.seek(SeekFrom::Start(size - 3)).unwrap();
     file.write_all(b"end").unwrap();
     let length = 30 << 20;
-    desk.send(slot, with_head(vec![part(&file, size - length, length)]), true);
+    fixture.send(slot, with_head(vec![part(&file, size - length, length)]), true);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(&peer, 4 + length as usize + 1));
-        assert_eq!([desk.next(), desk.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
+        assert_eq!([fixture.next(), fixture.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
         let got = reader.join().unwrap();
         assert!(got.ends_with(b"end|") && got[4..got.len() - 4].iter().all(|byte| *byte == 0));
     });
@@ -154,13 +154,13 @@ fn a_hole_of_a_tebibyte_is_served_where_it_is_asked_for() {
 
 #[test]
 fn many_files_at_once_with_readers_of_different_speed() {
-    let Some(mut desk) = Desk::new(Sizes { ring_capacity: 5, ..Sizes::default() }) else { return };
+    let Some(mut fixture) = Fixture::new(Sizes { ring_capacity: 5, ..Sizes::default() }) else { return };
     let bytes = pattern(6 << 20);
     let file = file_of(&bytes);
-    let peers: Vec<_> = (0..12).map(|_| desk.receiving_connection()).collect();
+    let peers: Vec<_> = (0..12).map(|_| fixture.receiving_connection()).collect();
     std::thread::scope(|scope| {
         for (index, (peer, slot)) in peers.iter().enumerate() {
-            desk.send(*slot, with_head(vec![part(&file, 0, bytes.len() as u64)]), index % 2 == 0);
+            fixture.send(*slot, with_head(vec![part(&file, 0, bytes.len() as u64)]), index % 2 == 0);
             let bytes = &bytes;
             scope.spawn(move || {
                 let mut got = Vec::new();
@@ -173,7 +173,7 @@ fn many_files_at_once_with_readers_of_different_speed() {
             });
         }
         for _ in 0..12 {
-            desk.wait(|event| matches!(event, Event::Sent(_, 0)));
+            fixture.wait(|event| matches!(event, Event::Sent(_, 0)));
         }
     });
 }
@@ -183,19 +183,19 @@ fn close_and_reset_while_a_file_is_being_sent() {
     both_ways(close_and_reset);
 }
 
-fn close_and_reset(mut desk: Desk) {
+fn close_and_reset(mut fixture: Fixture) {
     let bytes = pattern(20 << 20);
     let file = file_of(&bytes);
     for turns in 0..8 {
         for resets in [false, true] {
-            let (peer, slot) = desk.receiving_connection();
+            let (peer, slot) = fixture.receiving_connection();
             let length = if turns % 2 == 0 { bytes.len() as u64 } else { 250_000 };
-            desk.send(slot, with_head(vec![part(&file, 0, length)]), turns % 3 == 0);
-            desk.turns(turns * 2);
+            fixture.send(slot, with_head(vec![part(&file, 0, length)]), turns % 3 == 0);
+            fixture.turns(turns * 2);
             if resets {
                 reset(peer);
             }
-            desk.close_and_wait(slot);
+            fixture.close_and_wait(slot);
         }
     }
 }

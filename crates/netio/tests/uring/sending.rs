@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use staunch_netio::{Outgoing, Slice};
 
-use super::desk::{Desk, Event, Sizes, pattern, reset};
+use super::fixture::{Event, Fixture, Sizes, pattern, reset};
 
 /// A container of own and shared bytes in turns, and what a peer must get.
 fn mixed(pieces: usize, piece_bytes: usize) -> (Outgoing, Vec<u8>) {
@@ -28,58 +28,59 @@ fn mixed(pieces: usize, piece_bytes: usize) -> (Outgoing, Vec<u8>) {
     (outgoing, expected)
 }
 
-fn expect(desk: &mut Desk, mut peer: &TcpStream, expected: &[u8]) {
+fn expect(fixture: &mut Fixture, mut peer: &TcpStream, expected: &[u8]) {
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut got = vec![0; expected.len()];
             peer.read_exact(&mut got).unwrap();
             assert!(got == expected);
         });
-        assert!(matches!(desk.next(), Event::Sent(_, 0)));
+        assert!(matches!(fixture.next(), Event::Sent(_, 0)));
         reader.join().unwrap();
     });
 }
 
 #[test]
 fn slices_and_own_bytes_keep_their_order() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
-    let (peer, slot) = desk.receiving_connection();
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
+    let (peer, slot) = fixture.receiving_connection();
     for (pieces, piece_bytes) in [(1, 0), (1, 100), (2, 5000), (7, 30_000), (40, 200_000), (2500, 10)] {
         let (outgoing, expected) = mixed(pieces, piece_bytes);
         assert_eq!(outgoing.length_bytes(), expected.len() as u64);
-        desk.send(slot, outgoing, false);
-        expect(&mut desk, &peer, &expected);
+        fixture.send(slot, outgoing, false);
+        expect(&mut fixture, &peer, &expected);
     }
 }
 
 #[test]
 fn an_empty_container_is_sent_at_once() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
-    let (_peer, slot) = desk.connection();
-    desk.send(slot, Outgoing::default(), false);
-    assert_eq!(desk.next(), Event::Sent(slot, 0));
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
+    let (_peer, slot) = fixture.connection();
+    fixture.send(slot, Outgoing::default(), false);
+    assert_eq!(fixture.next(), Event::Sent(slot, 0));
     let mut outgoing = Outgoing::default();
     outgoing.push_shared(Slice { bytes: Arc::from([]), start: 0, end: 0 });
-    desk.send(slot, outgoing, true);
-    assert_eq!([desk.next(), desk.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
+    fixture.send(slot, outgoing, true);
+    assert_eq!([fixture.next(), fixture.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
 }
 
 #[test]
 fn the_last_send_closes_after_its_last_byte() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
     for receiving in [false, true] {
         for length in [1, 5000, 60_000, 70_000, 5_000_000] {
-            let (mut peer, slot) = if receiving { desk.receiving_connection() } else { desk.connection() };
+            let (mut peer, slot) =
+                if receiving { fixture.receiving_connection() } else { fixture.connection() };
             let bytes = pattern(length);
-            desk.send_bytes(slot, &bytes, true);
+            fixture.send_bytes(slot, &bytes, true);
             std::thread::scope(|scope| {
                 let reader = scope.spawn(|| {
                     let mut got = Vec::new();
                     peer.read_to_end(&mut got).unwrap();
                     got
                 });
-                assert_eq!([desk.next(), desk.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
-                desk.turns(1);
+                assert_eq!([fixture.next(), fixture.next()], [Event::Sent(slot, 0), Event::Closed(slot)]);
+                fixture.turns(1);
                 assert!(reader.join().unwrap() == bytes);
             });
         }
@@ -88,16 +89,16 @@ fn the_last_send_closes_after_its_last_byte() {
 
 #[test]
 fn a_slow_reader_is_seen_making_progress() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
-    let (mut peer, slot) = desk.receiving_connection();
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
+    let (mut peer, slot) = fixture.receiving_connection();
     let bytes = pattern(24_000_000);
-    desk.send_bytes(slot, &bytes, false);
+    fixture.send_bytes(slot, &bytes, false);
     peer.set_nonblocking(true).unwrap();
     let mut got = Vec::new();
     let (mut progress, mut sent) = (0, false);
     let mut piece = vec![0; 400_000];
     while got.len() < bytes.len() {
-        for event in desk.events_within(if sent { 0 } else { 1 }) {
+        for event in fixture.events_within(if sent { 0 } else { 1 }) {
             assert!(!sent);
             sent = event == Event::Sent(slot, 0);
             progress += u32::from(event == Event::Progress(slot));
@@ -112,26 +113,26 @@ fn a_slow_reader_is_seen_making_progress() {
 
 #[test]
 fn sending_to_a_peer_that_is_gone_fails() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else { return };
+    let Some(mut fixture) = Fixture::new(Sizes::default()) else { return };
     for last in [false, true] {
         for length in [100, 20_000_000] {
-            let (peer, slot) = desk.connection();
+            let (peer, slot) = fixture.connection();
             let bytes = pattern(length);
             if length > 1000 {
-                desk.send_bytes(slot, &bytes, last);
-                desk.turns(3);
+                fixture.send_bytes(slot, &bytes, last);
+                fixture.turns(3);
                 reset(peer);
             } else {
                 reset(peer);
-                desk.turns(1);
-                desk.send_bytes(slot, &bytes, last);
+                fixture.turns(1);
+                fixture.send_bytes(slot, &bytes, last);
             }
-            let Event::Sent(_, errno) = desk.next() else { panic!("not sent") };
+            let Event::Sent(_, errno) = fixture.next() else { panic!("not sent") };
             assert!([libc::EPIPE, libc::ECONNRESET].contains(&errno), "errno {errno}");
             if !last {
-                desk.close(slot);
+                fixture.close(slot);
             }
-            assert_eq!(desk.next(), Event::Closed(slot));
+            assert_eq!(fixture.next(), Event::Closed(slot));
         }
     }
 }

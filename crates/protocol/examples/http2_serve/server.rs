@@ -8,9 +8,8 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use staunch_protocol::http1::BodyRule;
 use staunch_protocol::http2::{Event, HeadFields, Opening, ResponseHead, Session, WorkerMemory};
-use staunch_protocol::{BodyIn, Fields, Status};
+use staunch_protocol::{BodyIn, BodyRule, Fields, Status};
 
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 const NOW_MS: u64 = 0;

@@ -14,11 +14,10 @@ pub(super) use self::said::Head;
 use self::said::HeadFields;
 use super::field::{token_bytes, trim};
 use super::line::line_bytes;
-use super::request::{Kept, Request};
 use super::response::Refusal;
 use super::target::{parse_target, path_bytes};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
-use crate::message::{BodyIn, Method, Version};
+use crate::message::{BodyIn, Kept, Method, Request, Version};
 use crate::status::Status;
 
 /// A search for the blank line that goes on where it stopped, however finely the bytes are split. What is

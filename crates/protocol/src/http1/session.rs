@@ -46,9 +46,8 @@ mod keeping;
 use super::body::{Discard, Progress};
 use super::head::{Head, HeadSearch, OTHER_VERSION, RequestMemory, parse_at_once};
 use super::reading::BodyReader;
-use super::request::Request;
 use super::response::{self, Persistence, Refusal};
-use crate::message::Fields;
+use crate::message::{BodyRule, Fields, Request, SelfAnswered};
 use crate::preface::is_preface;
 use crate::status::Status;
 
@@ -75,24 +74,6 @@ pub enum Event<'i> {
         /// What the session has answered by itself just now.
         answered: Option<SelfAnswered>,
     },
-}
-
-/// What a session answered by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SelfAnswered {
-    /// The status.
-    pub status: Status,
-    /// Length of the body: a sentence.
-    pub body_bytes: usize,
-}
-
-/// What must follow the fields and the blank line of a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyRule {
-    /// The body.
-    Send,
-    /// Nothing: the request was HEAD, or the status has no body. The fields are the same as with a body.
-    Omit,
 }
 
 /// The protocol state of an HTTP/1.1 connection: 40 bytes, and no heap while idle.

@@ -7,9 +7,9 @@
 
 use super::field::{FieldLine, Meaning};
 use super::priority::Priority;
-use crate::http1::{self, Request, RequestMemory, Session};
+use crate::http1::{self, RequestMemory, Session};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX};
-use crate::message::Version;
+use crate::message::{Request, Version};
 use crate::status::Status;
 
 /// A head under construction: one a worker, for a head is complete before the next begins.
@@ -220,7 +220,7 @@ impl HeadWriter {
         self.has_length
     }
 
-    /// Its priority.
+    /// The priority that the head asks for.
     pub(super) fn priority(&self) -> Priority {
         self.priority
     }

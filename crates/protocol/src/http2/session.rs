@@ -32,9 +32,8 @@ use super::memory::WorkerMemory;
 use super::opening::Opening;
 use super::priority::Priority;
 use super::stream::{Mark, Stream};
-use crate::http1::{Request, SelfAnswered};
 use crate::limits::{BODY_WINDOW_BYTES, STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Request, SelfAnswered};
 use crate::status::Status;
 
 pub use answering::ResponseHead;
@@ -184,7 +183,7 @@ enum Taken<'i> {
     /// A frame about which nothing is to be said.
     Frame,
     NeedInput,
-    Told(Event<'i>),
+    Event(Event<'i>),
     /// A block of fields in one frame.
     Block(BlockHead, &'i [u8]),
     /// A block that came in several frames.
@@ -202,7 +201,7 @@ const TOO_MUCH_PADDING: ConnectionFault =
 enum BlockUse {
     Request(BlockHead),
     Nothing,
-    Told(Event<'static>),
+    Event(Event<'static>),
 }
 
 impl Session {
@@ -252,7 +251,7 @@ impl Session {
             let taken = self.take_frame(input, now_ms, out);
             let used = match taken {
                 Ok(Taken::Frame) => continue,
-                Ok(Taken::Told(event)) => return event,
+                Ok(Taken::Event(event)) => return event,
                 Ok(Taken::NeedInput) => return self.wait_for_input(input, now_ms, out),
                 Ok(Taken::Block(head, block)) => self.use_block(head, block, memory, now_ms, out),
                 Ok(Taken::LongBlock(head, block)) => self.use_block(head, &block, memory, now_ms, out),
@@ -261,7 +260,7 @@ impl Session {
             match used {
                 Ok(BlockUse::Request(head)) => return self.give_request(head, memory, now_ms, opening, out),
                 Ok(BlockUse::Nothing) => {}
-                Ok(BlockUse::Told(event)) => return event,
+                Ok(BlockUse::Event(event)) => return event,
                 Err(fault) => return self.fail(fault, out),
             }
         }
@@ -355,7 +354,7 @@ impl Session {
         };
         self.pay(glitch, now_ms)?;
         self.reset_unknown(head, code, out);
-        Ok(BlockUse::Told(Event::Refused { stream: head.stream, answered: None }))
+        Ok(BlockUse::Event(Event::Refused { stream: head.stream, answered: None }))
     }
 
     /// Gives the request that stands in the memory, or answers it if it is none.

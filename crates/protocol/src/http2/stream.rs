@@ -8,7 +8,7 @@ use crate::limits::WINDOW_BYTES;
 use crate::message::BodyIn;
 use crate::timer::{Deadline, Timeouts};
 
-/// A stream.
+/// What a session knows of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stream {
     pub(super) number: u32,

@@ -2,8 +2,8 @@
 //!
 //! Property tests and fuzz targets share it. It must never know what the bytes mean.
 
-use staunch_protocol::http1::{Event, Request, RequestMemory, Session};
-use staunch_protocol::{BodyIn, Method, Version};
+use staunch_protocol::http1::{Event, RequestMemory, Session};
+use staunch_protocol::{BodyIn, Method, Request, Version};
 use staunch_protocol::{Status, limits};
 
 /// What was said, by both sides.

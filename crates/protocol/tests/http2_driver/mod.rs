@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use staunch_protocol::http1::BodyRule;
 use staunch_protocol::http2::{Event, HeadFields, Opening, PREFACE, ResponseHead, Session, WorkerMemory};
-use staunch_protocol::{BodyIn, Fields, Status, Timeouts};
+use staunch_protocol::{BodyIn, BodyRule, Fields, Status, Timeouts};
 
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 /// What a caller writes at most before it waits for its socket.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 
-/// A frame.
+/// The bytes of a frame of HTTP/2.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     bytes.extend_from_slice(&[kind, flags]);

@@ -23,7 +23,7 @@ pub struct Measured {
     pub elapsed_s: f64,
     /// Seconds S1 and the gate held the processor.
     pub reception_s: f64,
-    /// Interrupts.
+    /// Interrupts that the processor took.
     pub interrupts: u64,
     /// Mean number of requests before and in S2, over time.
     pub mean_number: f64,

@@ -27,7 +27,7 @@ pub(crate) fn encode(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     encode_with(BEST, encoding, body)
 }
 
-/// The same for what is asked for once or twice before it changes.
+/// Encodes faster and less densely, for a body that is asked for once or twice before it changes.
 pub(crate) fn encode_quickly(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     encode_with(QUICK, encoding, body)
 }

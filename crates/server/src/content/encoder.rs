@@ -17,7 +17,7 @@ use super::signal::Signal;
 use super::store::{Room, Store};
 use crate::limits::ENCODER_HINTS_MAX;
 
-/// See the module's text.
+/// The order in which content of a site is encoded.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     state: Mutex<State>,

@@ -13,7 +13,7 @@ use super::negotiate::PLACES;
 use super::range::ByteRange;
 use crate::rules::Ruling;
 
-/// One path's answer.
+/// What the store holds for a path.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// The key: a decoded path, for listings followed by NUL and a variant. Shared with the entry's
@@ -77,7 +77,7 @@ pub(crate) struct Common<'a> {
     pub(crate) ruling: Option<&'a Ruling>,
 }
 
-/// One representation: its fields, and its body behind them or in an open file.
+/// A representation of a path: its fields, and its body behind them or in an open file.
 #[derive(Debug, Clone)]
 pub(crate) struct Representation {
     /// Fields, a blank line and, unless it is in a file, the body.
@@ -104,12 +104,12 @@ impl Entry {
         Self { key, kind, stamp, ruling: None, freshness, used, settled, slot: AtomicU32::new(0) }
     }
 
-    /// The same entry with what rules say of its path.
+    /// This entry with what rules say of its path.
     pub(crate) fn under(self, ruling: Option<Arc<Ruling>>) -> Self {
         Self { ruling, ..self }
     }
 
-    /// The same entry with more representations.
+    /// An entry for this entry's path that has more representations.
     pub(crate) fn successor(&self, content: Content) -> Self {
         let freshness = self.freshness.clone();
         let next = Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, freshness)
@@ -187,7 +187,7 @@ impl Content {
         Common { media: &self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
     }
 
-    /// The identity.
+    /// The representation without an encoding.
     pub(crate) fn identity(&self) -> Option<&Representation> {
         self.representations[0].as_ref()
     }
@@ -199,7 +199,7 @@ impl Content {
 }
 
 impl Representation {
-    /// The fields.
+    /// The fields of the head, without the blank line.
     #[inline]
     pub(crate) fn fields(&self) -> &[u8] {
         &self.block[..self.fields_bytes()]

@@ -1,11 +1,11 @@
 //! Which form of a listing is asked for, and under which key it is held.
 
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use super::listing::{Order, parse_order};
 use super::negotiate::weight;
 
-/// One of the forms a listing has.
+/// The form of a listing. A listing has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Variant {
     /// JSON, else HTML.

@@ -12,7 +12,7 @@ pub(crate) enum Freshness {
     /// The watcher hears of every change that can be heard of. It was looked at in this millisecond (since
     /// 1970).
     Watched(AtomicU64),
-    /// It was found true in this second (since 1970), and is checked when used in another one.
+    /// The entry was found true in this second (since 1970), and is checked when used in another one.
     Checked(AtomicU64),
 }
 

@@ -286,7 +286,7 @@ fn folder_named(path: &[u8]) -> Vec<u8> {
     [path, b"/"].concat()
 }
 
-/// One load under way.
+/// A load under way.
 #[derive(Clone)]
 struct Job<'a> {
     key: &'a [u8],

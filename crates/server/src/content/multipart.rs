@@ -9,7 +9,7 @@ use super::range::ByteRange;
 
 /// What is told about several parts and the parts themselves.
 pub(crate) struct Multipart {
-    /// All fields.
+    /// Fields of the response.
     pub(crate) fields: Vec<u8>,
     /// The body in order.
     pub(crate) pieces: Vec<Piece>,

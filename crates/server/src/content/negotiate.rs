@@ -95,7 +95,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// One element of the list; what cannot be understood counts as absent.
+    /// Reads an element of the list. An element that cannot be understood counts as absent.
     fn read(&mut self, element: &[u8]) {
         let mut parts = element.split(|&byte| byte == b';');
         let coding = parts.next().unwrap_or_default().trim_ascii();

@@ -57,7 +57,7 @@ pub(crate) struct Opened {
 pub(crate) enum Refusal {
     /// There is nothing, or nothing that is served: links out of the root, devices, fifos, sockets.
     NotFound,
-    /// It may not be read.
+    /// The file or folder may not be read.
     Forbidden,
     /// No descriptor or memory is left at the moment.
     Exhausted,

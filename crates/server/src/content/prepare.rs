@@ -63,7 +63,7 @@ fn etag_of_stamp(stamp: &FileStamp, encoding: Option<Encoding>) -> Vec<u8> {
     bytes[..8].copy_from_slice(&stamp.inode.to_le_bytes());
     bytes[8..16].copy_from_slice(&stamp.size_bytes.to_le_bytes());
     bytes[16..32].copy_from_slice(&stamp.modified_ns.to_le_bytes());
-    // Whoever writes may set the time of modification as he likes, but not that of the last change.
+    // A writer may set the time of modification at will, but not the time of the last change.
     bytes[32..].copy_from_slice(&stamp.changed_ns.to_le_bytes());
     fields::etag(xxh3_128(&bytes), encoding)
 }

@@ -51,7 +51,7 @@ pub fn parse(field: &[u8], length: u64) -> RangeAnswer {
     }
 }
 
-/// One element of the list, seen against the length.
+/// An element of the list of ranges, held against the length of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     /// Not a range at all: the whole field is void.

@@ -1,5 +1,5 @@
-//! Who must go when room is needed: a clock whose hand passes over all entries and takes the first that was
-//! not used since it passed last.
+//! The order of eviction when room is needed: a clock whose hand passes over all entries and takes the first
+//! that was not used since the hand passed last.
 //!
 //! It owns the order of eviction and the count of what is held. It must never decide when room is needed.
 

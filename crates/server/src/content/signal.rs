@@ -5,7 +5,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// See the module's text.
+/// A counted signal for the threads that wait for work.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     rings: Mutex<u64>,

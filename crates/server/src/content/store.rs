@@ -18,10 +18,10 @@ use super::entry::Entry;
 use super::ring::Ring;
 use crate::limits::{OPEN_FILES_MAX, STORE_SHARDS, WALK_BUDGET_SIXTEENTHS};
 
-/// One shard: hashes and entries in ascending order of the hashes.
+/// A shard of the index: hashes and entries in ascending order of the hashes.
 type Shard = Vec<(u64, Arc<Entry>)>;
 
-/// See the module's text.
+/// The map from paths to entries, read without a lock.
 #[derive(Debug)]
 pub(crate) struct Store {
     shards: Box<[ArcSwap<Shard>]>,

@@ -28,7 +28,7 @@ use crate::limits::WATCHES_MAX;
 /// Events are read in pieces of this size: a thousand or so at once.
 const EVENTS_BYTES: usize = 64 * 1024;
 
-/// See the module's text.
+/// The watches of a site's root and of the folders beneath it.
 pub(crate) struct Watch {
     inotify: Option<OwnedFd>,
     root: PathBuf,
@@ -103,8 +103,8 @@ impl Watch {
             self.root.join(OsStr::from_bytes(relative)),
             flags(relative.is_empty()),
         ) {
-            // The same folder under another name (bind mounts, or a rename not yet heard of) is watched as
-            // that.
+            // A folder that is watched under another name (bind mounts, or a rename not yet heard of) stays
+            // with that name.
             Ok(number) if folders.names.contains_key(&number) => false,
             Ok(number) => {
                 let folder: Arc<[u8]> = folder.into();
@@ -220,7 +220,7 @@ impl Watch {
             if released {
                 numbers.remove(name);
                 if let (Some(inotify), false) = (&self.inotify, gone.contains(number)) {
-                    // It may be gone meanwhile, which is as good.
+                    // The folder may be gone meanwhile, which is as good.
                     let _ = inotify::remove_watch(inotify, *number);
                 }
             }

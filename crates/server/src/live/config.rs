@@ -32,7 +32,7 @@ pub struct LiveConfig {
     pub readers_max: u64,
     /// Origins whose pages may read and publish; `*` for all.
     pub origins: Vec<String>,
-    /// Who signs tokens.
+    /// The issuers that sign tokens.
     pub issuers: Vec<LiveIssuer>,
     /// What names of variables of quotes begin with.
     pub quotes_prefix: String,
@@ -40,7 +40,8 @@ pub struct LiveConfig {
     pub cookie: String,
     /// Whether a WebSocket is served that sends back what it gets.
     pub echo: bool,
-    /// Who has it may publish everything. Without one, and without issuers, nobody may.
+    /// The token whose bearer may publish everything. Without a token and without issuers, publishing is
+    /// refused.
     pub publish_token: Option<Vec<u8>>,
     /// Rules of topics: the first that fits counts.
     pub topics: Vec<LiveTopic>,
@@ -72,14 +73,14 @@ pub enum LiveSync {
     Off,
 }
 
-/// Who signs tokens, and by which keys they are checked.
+/// An issuer of tokens, and the keys by which its tokens are checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveIssuer {
     /// What `iss` has to be.
     pub name: String,
     /// What `aud` has to name.
     pub audience: String,
-    /// The keys.
+    /// The keys; one of them has signed.
     pub keys: LiveKeys,
     /// Takes tokens of Mercure 0.x as well.
     pub mercure_compatibility: bool,
@@ -232,7 +233,7 @@ impl LiveConfig {
         self.hub(1).map(drop)
     }
 
-    /// Who signs tokens, with keys that were read.
+    /// The issuers of tokens, with their keys read.
     pub(crate) fn tokens(&self) -> Result<Vec<Issuer>, LiveError> {
         self.issuers.iter().map(LiveIssuer::read).collect()
     }

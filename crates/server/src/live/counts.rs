@@ -43,7 +43,7 @@ pub(crate) struct WorkerCounts {
 /// Names of transports, as metrics have them.
 pub(crate) const TRANSPORTS: [&str; 3] = ["sse", "websocket", "longpoll"];
 
-/// Place of a transport in [`TRANSPORTS`].
+/// UpdateKey of a transport in [`TRANSPORTS`].
 pub(crate) fn place(transport: Transport) -> usize {
     usize::from(transport == Transport::Socket)
 }
@@ -74,7 +74,7 @@ pub struct LiveFigures {
     pub joined: u64,
     /// Readers refused because there were as many as may be.
     pub refused: u64,
-    /// Topics.
+    /// Topics there are now.
     pub topics: u64,
     /// Updates numbered.
     pub published: u64,
@@ -161,7 +161,7 @@ impl LiveFigures {
     }
 }
 
-/// All figures.
+/// Sums up what the writer and the workers have counted.
 pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFigures {
     let sum = |of: fn(&WorkerCounts) -> &AtomicU64| -> u64 {
         workers.iter().map(|counts| of(counts).load(Relaxed)).sum()

@@ -10,7 +10,7 @@ use staunch_live::mercure::read_subscription;
 use staunch_live::{
     Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Update, Version, View, decode_form,
 };
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use crate::content::negotiate::{Encoding, Preference};
 
@@ -33,7 +33,7 @@ pub(crate) struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamHead {
     pub(crate) coding: Coding,
-    /// It is told that private updates may be left out.
+    /// The reader is told that private updates may be left out.
     pub(crate) hides_private: bool,
 }
 

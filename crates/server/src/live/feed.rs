@@ -11,7 +11,7 @@ use super::publish::{ReadBody, lines_max, outcome_line};
 use super::turns::LineClient;
 use crate::limits::FEED_LINES_AHEAD_MAX;
 
-/// See the module's text.
+/// Lines of JSON that a publisher sends, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Feed {
     reader: LineReader,

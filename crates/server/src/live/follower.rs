@@ -1,7 +1,7 @@
-//! Who follows live data from beside the workers: what tells other nodes of it.
+//! A follower of live data beside the workers: what tells other nodes of it.
 //!
-//! It owns the bound of letters that wait for who follows. It must never make the writer wait: letters that
-//! find no room are dropped, and an introduction follows once there is room again.
+//! This file owns the bound of letters that wait for the follower. It must never make the writer wait:
+//! letters that find no room are dropped, and an introduction follows once there is room again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -39,7 +39,7 @@ struct Waiting {
 impl Letters {
     /// Begins to keep letters. To be called once, before any writer has started.
     pub(crate) fn follow(&self, wake: Wake) {
-        // It is set only here.
+        // The cell is empty: nothing else sets it.
         let _ = self.wake.set(wake);
     }
 
@@ -87,7 +87,7 @@ pub(crate) struct Follower {
 impl Follower {
     /// Goes there from now on.
     pub(super) fn lead_to(&self, letters: &Arc<Letters>) {
-        // It is set only here.
+        // The cell is empty: nothing else sets it.
         let _ = self.letters.set(Arc::clone(letters));
     }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Upstream, UpstreamEvent,
 };
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::route::Endpoint;
 use super::sites::{LiveParts, LiveSites};

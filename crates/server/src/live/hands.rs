@@ -10,27 +10,27 @@ use std::sync::{Mutex, PoisonError};
 
 use staunch_live::Letter;
 
-/// Who numbers.
+/// Which process numbers updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hand {
     /// This process.
     Own,
-    /// It is not known yet: a new process may take over; if it does not come to serve, this one goes on.
+    /// Not known yet: a new process may take over; if it does not come to serve, this one goes on.
     Lent,
     /// The new process, which serves.
     Gone,
-    /// It is not known yet, and this is the new process: the former one may go on.
+    /// Not known yet, and this is the new process: the former one may go on.
     Awaited,
 }
 
 /// What a hub without a store hands over: the name of its site, and its introduction.
 pub(crate) type Carried = (String, Letter);
 
-/// See the module's text.
+/// The state of an upgrade, as the writer sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Hands {
     hand: AtomicU8,
-    /// Who wants what a hub without a store holds.
+    /// The receiver of what a hub without a store holds, if one has asked.
     wanted: Mutex<Option<Sender<Carried>>>,
 }
 
@@ -47,7 +47,7 @@ impl Hands {
         self.hand.store(hand as u8, Relaxed);
     }
 
-    /// Who is to be given what the writer holds: once.
+    /// The receiver of what the writer holds. Given once.
     pub(crate) fn take_wanted(&self) -> Option<Sender<Carried>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -60,7 +60,7 @@ impl From<LiveSync> for Sync {
     }
 }
 
-/// See the module's text.
+/// The store of a site's live data, and how far it is behind.
 pub(crate) struct Keeping {
     store: StateStore,
     sync: Sync,

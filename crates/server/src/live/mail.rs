@@ -10,7 +10,7 @@ use staunch_live::{Accepted, Letter, TopicName, Version};
 use super::tokens::Verdict;
 use crate::content::negotiate::Encoding;
 
-/// One letter to a worker, or to one of its exchanges.
+/// A letter to a worker, or to an exchange of a worker.
 pub(crate) enum LiveMail {
     /// What happened to topics: each worker gets the same.
     News(Letter),

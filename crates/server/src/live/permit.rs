@@ -1,4 +1,4 @@
-//! Who may publish, and read what is private.
+//! Which requests may publish, and read what is private.
 //!
 //! It owns the comparison of tokens, which takes as long whatever is wrong. It must never tell more than that
 //! a token does not hold.
@@ -8,8 +8,7 @@ use std::sync::Arc;
 use staunch_engine::{Answer, Answered};
 use staunch_live::token::Granted;
 use staunch_live::{Grants, Pattern, TopicName, Update};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::mail::{LineOutcome, NotTaken};
 use super::publish::ReadBody;
@@ -21,13 +20,13 @@ const BEARER: &[u8] = b"WWW-Authenticate: Bearer\r\n";
 /// What a request may do.
 #[derive(Debug, Clone)]
 pub(crate) enum Rights {
-    /// It shows no token.
+    /// The request shows no token.
     Anonymous,
-    /// It shows the server's own token.
+    /// The request shows the server's own token.
     Everything,
-    /// Its token grants this.
+    /// The token of the request grants this.
     Granted(Arc<Granted>),
-    /// Its token does not hold.
+    /// The token of the request does not hold.
     Invalid,
 }
 

@@ -7,8 +7,7 @@ use staunch_live::{
     BodyFault, Content, Expected, LineReader, LinesMax, NameFault, Publication, TopicName, Value, Version,
     read_form, read_json,
 };
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use super::mail::{BodyOutcome, LineOutcome, NotTaken};
 use super::reply::{decode_name, quoted};
@@ -26,7 +25,7 @@ pub(crate) enum BodyKind {
 pub(crate) const TYPES: &str = "`Content-Type` is application/json, application/x-www-form-urlencoded or \
                                 application/x-ndjson";
 
-/// The same of a publisher of Mercure.
+/// What a publisher of Mercure is told whose type is not known.
 pub(crate) const MERCURE_TYPE: &str = "`Content-Type` is application/x-www-form-urlencoded";
 
 impl BodyKind {

@@ -36,14 +36,14 @@ pub(crate) struct Publishing {
     pub(crate) client: LineClient,
 }
 
-/// Who is told what became of it.
+/// The publisher that is told what became of a publication.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Publisher {
     /// A request that waits.
     Request(Address),
     /// A feed, or a WebSocket.
     Feed(Address),
-    /// Nobody: another node, which does not wait.
+    /// Another node, which does not wait and is not told.
     Node,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct CodingWish {
 pub(crate) struct Work {
     pub(crate) publishings: Vec<Publishing>,
     pub(crate) told: Vec<(u16, ToldOfReaders)>,
-    /// Whoever follows wants everything anew.
+    /// The followers want everything anew.
     pub(crate) is_introduction_wanted: bool,
     pub(crate) is_over: bool,
 }
@@ -81,7 +81,7 @@ impl Publishing {
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
-/// See the module's text.
+/// The work that waits for the writer of a site's live data.
 #[derive(Debug)]
 pub(crate) struct WriterQueue {
     waiting: Mutex<Waiting>,
@@ -204,7 +204,7 @@ impl WriterQueue {
         self.wake(waiting);
     }
 
-    /// Whoever follows wants everything anew.
+    /// Has the writer tell the followers everything anew.
     pub(crate) fn want_introduction(&self) {
         let mut waiting = self.lock();
         waiting.is_introduction_wanted = true;
@@ -332,7 +332,7 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use staunch_live::{Coding, Form, Place, Shape, Transport, Value};
+    use staunch_live::{Coding, Form, Shape, Transport, UpdateKey, Value};
 
     use super::*;
 
@@ -418,7 +418,7 @@ mod tests {
             let shape = [Shape::Bare, Shape::Enveloped, Shape::Patch][number % 3];
             let coding = [Coding::Identity, Coding::Gzip, Coding::Zstd][number / 3 % 3];
             let form = Form::new(shape, Transport::Plain, coding);
-            let wanted = vec![(Place::default(), form); number / 9 + 1];
+            let wanted = vec![(UpdateKey::default(), form); number / 9 + 1];
             queue.ask(0, client, vec![Request::Make(wanted)]);
         }
         assert!(queue.publish(publishing(1)).is_ok());
@@ -436,7 +436,7 @@ mod tests {
         let queue = WriterQueue::new(3, usize::MAX);
         let form = Form::new(Shape::Bare, Transport::Plain, Coding::Identity);
         for slot in 0..100 {
-            let wanted = vec![(Place::default(), form)];
+            let wanted = vec![(UpdateKey::default(), form)];
             queue.ask(0, LineClient::Connection(0, slot), vec![Request::Make(wanted)]);
         }
         assert!(queue.next_forms().is_some() && queue.next_forms().is_none());

@@ -5,8 +5,7 @@
 use std::borrow::Cow;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::mail::NotTaken;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered, Piece, Slice};
 use staunch_live::Coding;
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::events::coding;
@@ -16,14 +15,14 @@ use crate::content::negotiate::Encoding;
 
 const TEXT: &[u8] = include_bytes!("live.js");
 
-/// See the module's text.
+/// The client for pages, in each coding.
 pub(crate) struct Script {
     plain: Coded,
     gzip: Coded,
     zstd: Coded,
 }
 
-/// One coding: its fields and its body.
+/// The client for pages in one coding: its fields and its body.
 struct Coded {
     fields: Vec<u8>,
     tag: String,

@@ -16,7 +16,7 @@ use super::socket::Socket;
 pub(crate) enum Seat {
     /// A stream of events, or a WebSocket that reads something.
     Reader(ReaderSeat),
-    /// It will be one when a form was made.
+    /// A wish that becomes a reader when its form was made.
     Joining(Box<JoiningSeat>),
     /// Lines to publish, as far as the publisher may.
     Feed(u32, Box<Feed>),
@@ -30,7 +30,7 @@ pub(crate) struct ReaderSeat {
     pub(crate) reader: Reader,
     /// What the stream begins with, if it has not begun.
     pub(crate) opening: Option<StreamHead>,
-    /// It is to end when everything was sent.
+    /// The exchange is to end when everything was sent.
     pub(crate) is_leaving: bool,
     pub(crate) pending: Pending,
     /// What it is besides, if it is a WebSocket.

@@ -18,7 +18,7 @@ use super::worker::LiveWorker;
 use crate::shared::Mail;
 use crate::sites::SitesHandler;
 
-/// See the module's text.
+/// The live data of all sites that have it.
 pub struct LiveSites {
     sites: Vec<Arc<LiveShared>>,
     letters: Arc<Letters>,

@@ -16,7 +16,7 @@ use super::pending::Pending;
 use crate::limits::{MESSAGE_BYTES_PER_S_MIN, MESSAGE_S_MAX, SOCKET_ANSWERS_BYTES};
 pub(crate) use client::{CommandClient, Heard, Wait};
 
-/// See the module's text.
+/// The state of a WebSocket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     session: Session,
@@ -32,7 +32,7 @@ pub(crate) struct Socket {
     /// When it was last asked for a sign of life, in seconds of the worker's clock, the lower 16 bits; `None`
     /// before that clock was looked at.
     pub(crate) asked_at_s: Option<u16>,
-    /// It is to be asked for a sign of life.
+    /// The peer is to be asked for a sign of life.
     pub(crate) is_to_be_asked: bool,
     /// Nothing has come since it was asked.
     pub(crate) is_silent: bool,
@@ -43,14 +43,14 @@ pub(crate) struct Socket {
     half_since_s: Option<u16>,
 }
 
-/// Who says what is read.
+/// What says which topics a WebSocket reads.
 #[derive(Debug)]
 pub(crate) enum Speech {
     /// The URL: no message is awaited.
     Url,
-    /// Nobody: it sends back what it gets.
+    /// Nothing: the WebSocket sends back what it gets.
     Echo,
-    /// Commands.
+    /// The commands of a client.
     Commands(Box<CommandClient>),
 }
 
@@ -118,7 +118,7 @@ impl Socket {
         }
     }
 
-    /// Who sends commands, if they are awaited.
+    /// The client that sends commands, if commands are awaited.
     pub(crate) fn client(&mut self) -> Option<&mut CommandClient> {
         match &mut self.speech {
             Speech::Commands(client) => Some(client),

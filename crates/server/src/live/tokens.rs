@@ -18,11 +18,11 @@ use crate::limits::{TOKEN_REFUSAL_TOLD_S, TOKENS_PER_CLIENT_MAX, TOKENS_WAITING_
 /// What is known of a token.
 #[derive(Debug, Clone)]
 pub(crate) enum Verdict {
-    /// It grants this.
+    /// The token grants this.
     Good(Arc<Granted>),
-    /// It grants nothing.
+    /// The token grants nothing.
     Bad,
-    /// It grants nothing any more.
+    /// The token has ended and grants nothing any more.
     Over,
 }
 
@@ -33,7 +33,7 @@ struct Shown {
     address: Address,
 }
 
-/// See the module's text.
+/// The check of tokens: what was checked, and what waits.
 pub(crate) struct Tokens {
     issuers: Vec<Issuer>,
     memory: Mutex<TokenMemory>,
@@ -50,7 +50,7 @@ pub(crate) struct Tokens {
 
 struct Line {
     waiting: Turns<Shown>,
-    /// Who waits: each shows one token at a time.
+    /// Connections that wait: each shows one token at a time.
     showing: HashSet<Address>,
     is_over: bool,
 }
@@ -106,7 +106,7 @@ impl Tokens {
         true
     }
 
-    /// Nobody waits at an address any more.
+    /// Takes an address from those that wait.
     pub(crate) fn leave(&self, address: Address) {
         self.lock().showing.remove(&address);
     }

@@ -4,12 +4,12 @@
 //! are readers of. It must never lose a count.
 
 use foldhash::{HashMap, HashMapExt as _};
-use staunch_live::{Form, Pattern, Place, Request, TopicName};
+use staunch_live::{Form, Pattern, Request, TopicName, UpdateKey};
 
 /// Forms of updates that make one delivery.
-pub(crate) type WantedForms = Vec<(Place, Form)>;
+pub(crate) type WantedForms = Vec<(UpdateKey, Form)>;
 
-/// See the module's text.
+/// What a worker tells the writer of its readers.
 #[derive(Debug)]
 pub(crate) struct ToldOfReaders {
     /// Forms that the worker's readers have from now on, or have no more.

@@ -26,7 +26,7 @@ pub(crate) enum LineClient {
 }
 
 impl LineClient {
-    /// Who asks on a connection.
+    /// The client that asks on a connection.
     pub(crate) fn of(client: Option<IpAddr>, connection: Address) -> Self {
         client.map_or(Self::Connection(connection.worker, connection.slot), |client| {
             Self::Network(network_of(client))
@@ -34,7 +34,7 @@ impl LineClient {
     }
 }
 
-/// See the module's text.
+/// A line of `T`s in which clients take turns.
 #[derive(Debug)]
 pub(crate) struct Turns<T> {
     lanes: HashMap<LineClient, Lane<T>>,

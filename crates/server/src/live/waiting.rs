@@ -13,10 +13,10 @@ use staunch_live::TopicName;
 /// Ends that may stand in the list beside two for each poll that waits.
 const ENDS_SPARE: usize = 64;
 
-/// See the module's text.
+/// The polls of a worker that wait for an update.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// Who waits for a topic, and whether it may read what is private of it.
+    /// The polls that wait for a topic, and whether each may read what is private of it.
     by_topic: HashMap<TopicName, HashMap<Address, bool>>,
     by_address: HashMap<Address, TopicName>,
     /// When they have waited for long enough, in seconds since the start.

@@ -1,4 +1,4 @@
-//! One worker's part of one site's live data: its view, its readers, and its answers.
+//! A worker's part of the live data of a site: its view, its readers, and its answers.
 //!
 //! It owns the view and whose turn it is. It must never wait, nor compress or format anything for a reader
 //! but its first line.
@@ -24,9 +24,8 @@ use staunch_engine::{Address, Answer, Answered, Ended, Finished, Outbox};
 use staunch_live::limits::{GROUPS_MAX, TOKEN_BYTES_MAX};
 use staunch_live::token::TokenFault;
 use staunch_live::{View, Waves};
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
 use staunch_protocol::websocket::Inflater;
+use staunch_protocol::{Method, Request};
 
 use super::counts::{WorkerCounts, count, place};
 use super::document::Documents;
@@ -44,7 +43,7 @@ use super::turns::LineClient;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
 
-/// See the module's text.
+/// A worker's part of the live data of a site.
 pub(crate) struct LiveWorker {
     shared: Arc<LiveShared>,
     index: u16,
@@ -79,7 +78,7 @@ pub(super) enum Asker {
     Known(Rights),
     /// Its token held once, and does not any more.
     Over,
-    /// It is told by mail.
+    /// The rights are not known yet; the answer comes by mail.
     Unknown,
     /// Too many tokens wait to be checked.
     TooMany,

@@ -27,7 +27,7 @@ const LOOK_MS_MAX: u64 = 1_000;
 /// What making anything counts at least, in bytes.
 const MADE_BYTES_MIN: usize = 1024;
 
-/// See the module's text.
+/// The writer of a site's live data: its hub, and what stands around it.
 pub(crate) struct Writer {
     hub: Hub,
     keeping: Option<Keeping>,
@@ -51,7 +51,7 @@ impl LiveShared {
     pub fn start(self: &Arc<Self>, post: &Post<Mail>) -> Result<(), LiveError> {
         let taken = self.hub.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((hub, keeping)) = taken else { return Ok(()) };
-        // It is set only here, and the hub was there: this is the first call.
+        // The cell is empty: the hub was there, so this is the first call.
         let _ = self.post.set(post.clone());
         let writer = Writer::new(hub, keeping, Arc::clone(self), post.clone());
         let spawned = std::thread::Builder::new().name("live writer".into()).spawn(move || writer.run());

@@ -19,7 +19,7 @@ use super::signal::Signal;
 use super::sink::Sink;
 use super::writer::{Counts, Order, Writer};
 
-/// See the module's text.
+/// The access log of a process.
 pub struct AccessLog {
     /// What a line needs, as bits; 0: there is no log.
     wanted: AtomicU32,
@@ -42,7 +42,7 @@ struct Workers {
 /// What became of lines since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogCounts {
-    /// Written.
+    /// Lines that were written.
     pub written: u64,
     /// Dropped, because the log's thread was too slow.
     pub dropped: u64,

@@ -15,7 +15,7 @@ use staunch_engine::{Form, LineCounts, LineQueue};
 use super::settings::{LogError, Target};
 use super::sink;
 
-/// See the module's text.
+/// The error log of a process.
 pub struct ErrorLog {
     place: RwLock<Destination>,
     counts: Arc<LineCounts>,

@@ -3,7 +3,7 @@
 //! It must do nothing for a log that wants none.
 
 use memchr::memchr_iter;
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use super::settings::{Field, Format, Piece};
 
@@ -57,7 +57,7 @@ pub(super) fn request_line<'a>(request: &Request<'a>) -> &'a [u8] {
     &request.head[..end]
 }
 
-/// One pass over the lines' beginnings, until all that is wanted was found.
+/// Passes over the beginnings of the lines until all that is wanted was found.
 #[inline]
 pub(super) fn find<'a>(head: &'a [u8], wanted: u32) -> Found<'a> {
     let mut found = Found::default();

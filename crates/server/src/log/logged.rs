@@ -10,15 +10,14 @@ use staunch_engine::{
     Address, Answer, Answered, Body, ClientIdentity, Departure, Finished, Handler, Open, Outbox, Refused,
     Upstream, UpstreamEvent,
 };
-use staunch_protocol::Version;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Version};
 
 use super::access::AccessLog;
 use super::feeder::Feeder;
 use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
 use super::record::{Record, ShownCertificate};
 
-/// See the module's text.
+/// A handler whose requests are logged.
 pub struct Logged<H> {
     inner: H,
     log: Arc<AccessLog>,

@@ -1,4 +1,4 @@
-//! One request on its way from a worker to the log: a header of fixed size, the pieces behind it, and what is
+//! A request on its way from a worker to the log: a header of fixed size, the pieces behind it, and what is
 //! told of a certificate if the client showed one.
 //!
 //! It owns the form in which they lie in the ring. It must never look into a piece.
@@ -28,7 +28,7 @@ pub(super) struct Record<'a> {
     pub(super) waited_ms: u32,
     /// As HTTP/1.1 would have sent it.
     pub(super) request_line: &'a [u8],
-    /// It came by HTTP/2.
+    /// The request came by HTTP/2.
     pub(super) is_http2: bool,
     pub(super) host: &'a [u8],
     pub(super) referer: &'a [u8],

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub enum Target {
     /// To the end of a file, which is made if it is not there (mode 0640).
     File(PathBuf),
-    /// To standard output.
+    /// To descriptor 1.
     StandardOutput,
-    /// To standard error.
+    /// To descriptor 2.
     StandardError,
     /// To the syslog service that listens at this Unix socket.
     Syslog(PathBuf),
@@ -35,14 +35,14 @@ pub enum Format {
     Combined,
     /// Pieces one behind the other.
     Text(Vec<Piece>),
-    /// One JSON object a line with these fields in this order.
+    /// A JSON object a line, with these fields in this order.
     Json(Vec<Field>),
 }
 
-/// One piece of a line of text.
+/// A piece of a line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// This.
+    /// Text that stands in each line.
     Literal(String),
     /// A value as it stands in a combined line.
     Field(Field),
@@ -50,7 +50,7 @@ pub enum Piece {
     Request,
     /// When the answer was made: `20/Nov/2026:10:00:00 +0000`.
     TimeLocal,
-    /// The same as `2026-11-20T10:00:00+00:00`.
+    /// When the answer was made, as in `2026-11-20T10:00:00+00:00`.
     TimeIso,
     /// How long the request waited for content: seconds, with milliseconds.
     RequestTime,

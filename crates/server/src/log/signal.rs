@@ -15,7 +15,7 @@ const AWAKE: u8 = 0;
 const DOZING: u8 = 1;
 const ASLEEP: u8 = 2;
 
-/// See the module's text.
+/// The signal by which workers wake the log's thread.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     state: AtomicU8,

@@ -16,11 +16,11 @@ use rustix::io::{Errno, retry_on_intr};
 use super::settings::{LogError, Target};
 use super::syslog::Syslog;
 
-/// See the module's text.
+/// The destination of lines, and its state.
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
-    place: Place,
+    open_target: OpenTarget,
     size_bytes: u64,
     size_bytes_max: Option<u64>,
     keep: u32,
@@ -28,8 +28,9 @@ pub(super) struct Sink {
     torn: bool,
 }
 
+/// A target that was opened.
 #[derive(Debug)]
-enum Place {
+enum OpenTarget {
     File(File),
     Syslog(Syslog),
 }
@@ -42,11 +43,11 @@ pub(super) struct Lost {
 }
 
 impl Sink {
-    /// Opens it.
+    /// Opens the target of lines.
     pub(super) fn open(target: Target, size_bytes_max: Option<u64>, keep: u32) -> Result<Self, LogError> {
         match open(&target) {
-            Ok((place, size_bytes)) => {
-                Ok(Self { target, place, size_bytes, size_bytes_max, keep, torn: false })
+            Ok((open_target, size_bytes)) => {
+                Ok(Self { target, open_target, size_bytes, size_bytes_max, keep, torn: false })
             }
             Err(error) => Err(LogError { target, error }),
         }
@@ -58,7 +59,7 @@ impl Sink {
 
     /// Opens what now has the name. If that fails, the old one stays.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        (self.place, self.size_bytes) = open(&self.target)?;
+        (self.open_target, self.size_bytes) = open(&self.target)?;
         self.torn = false;
         Ok(())
     }
@@ -86,14 +87,14 @@ impl Sink {
 
     /// Writes lines.
     pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), Lost> {
-        match &mut self.place {
-            Place::Syslog(syslog) => send(syslog, lines),
-            Place::File(_) => self.append(lines),
+        match &mut self.open_target {
+            OpenTarget::Syslog(syslog) => send(syslog, lines),
+            OpenTarget::File(_) => self.append(lines),
         }
     }
 
     fn append(&mut self, mut lines: &[u8]) -> Result<(), Lost> {
-        let Place::File(file) = &mut self.place else { return Ok(()) };
+        let OpenTarget::File(file) = &mut self.open_target else { return Ok(()) };
         if self.torn {
             file.write_all(b"\n").map_err(|error| Lost { error, lines: count(lines) })?;
             self.torn = false;
@@ -109,7 +110,7 @@ impl Sink {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Whoever shares standard output may have made it one that does not wait.
+                // Another program that shares standard output may have made it one that does not wait.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => await_room(file, lines)?,
                 Err(error) => return Err(Lost { error, lines: count(lines) }),
             }
@@ -141,14 +142,14 @@ fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
 }
 
-fn open(target: &Target) -> io::Result<(Place, u64)> {
+fn open(target: &Target) -> io::Result<(OpenTarget, u64)> {
     let (file, size_bytes) = match target {
         Target::StandardOutput => (io::stdout().as_fd().try_clone_to_owned()?.into(), 0),
         Target::StandardError => (io::stderr().as_fd().try_clone_to_owned()?.into(), 0),
         Target::File(path) => open_file(path)?,
-        Target::Syslog(path) => return Ok((Place::Syslog(Syslog::open(path)?), 0)),
+        Target::Syslog(path) => return Ok((OpenTarget::Syslog(Syslog::open(path)?), 0)),
     };
-    Ok((Place::File(file), size_bytes))
+    Ok((OpenTarget::File(file), size_bytes))
 }
 
 /// Opens a file to write to its end; with its length.
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!((lost.error.kind(), lost.lines), (io::ErrorKind::StorageFull, 2));
         let folder = Folder::new();
         let path = folder.path().join("log");
-        sink.place = Place::File(File::create(&path).unwrap());
+        sink.open_target = OpenTarget::File(File::create(&path).unwrap());
         sink.torn = true;
         sink.write(b"three\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "\nthree\n");

@@ -17,7 +17,7 @@ use crate::limits::SYSLOG_BYTES_MAX;
 /// Facility `daemon` (3) and severity `informational` (6): RFC 3164, section 4.1.1.
 const PRIORITY: u8 = 3 * 8 + 6;
 
-/// See the module's text.
+/// The connection to the syslog service.
 #[derive(Debug)]
 pub(super) struct Syslog {
     path: PathBuf,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use staunch_engine::{Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats};
-use staunch_protocol::Status;
-use staunch_protocol::http1::{Event, Request, Session};
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::{Request, Status};
 
 use super::feeder::RING_BYTES;
 use super::{AccessLog, Field, Format, LogCounts, LogSettings, Logged, Notice, Target};
@@ -172,7 +172,7 @@ fn nobody_waits_for_a_log_that_stands_still() {
     assert!(!log.finish(Duration::from_millis(1)));
     let dropped = log.counts().dropped;
     assert!(dropped > 0 && dropped < requests as u64, "{dropped} of {requests}");
-    // Whoever reads sets it free again. Holding both ends, a pipe never says that it is over.
+    // A reader sets the log free again. Holding both ends, a pipe never says that it is over.
     std::thread::spawn(move || std::io::copy(&mut &reader, &mut std::io::sink()));
     let refused = Refused {
         status: Status::BAD_REQUEST,

@@ -42,7 +42,7 @@ pub(super) struct Counts {
     pub(super) failed: AtomicU64,
 }
 
-/// See the module's text.
+/// The thread of the access log.
 pub(super) struct Writer {
     orders: Receiver<Order>,
     signal: Arc<Signal>,
@@ -138,7 +138,7 @@ impl Writer {
             }
             Order::Flush(done) => {
                 self.write_all();
-                // Nobody waiting any more is no reason to stop.
+                // An order whose giver has stopped waiting is no reason to stop.
                 let _ = done.try_send(());
             }
         }

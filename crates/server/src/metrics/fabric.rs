@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct FabricFigures {
     /// This node's address.
     pub address: Ipv4Addr,
-    /// Its interface.
+    /// The name of the interface it uses.
     pub interface: String,
     /// How messages are protected: `none`, `mac` or `aead`.
     pub protection: String,
@@ -37,9 +37,9 @@ pub struct FabricLoad {
     pub requests_per_second: u32,
     /// Processor time of the whole process in the last second, of 1 000 for each worker.
     pub busy_permille: u16,
-    /// Workers.
+    /// Workers of the server.
     pub workers: u16,
-    /// Connections.
+    /// Connections that are open.
     pub connections: u32,
     /// Readers of live data.
     pub readers: u32,
@@ -50,7 +50,7 @@ pub struct FabricLoad {
 /// Another node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricNodeFigures {
-    /// Its address.
+    /// The address of the node.
     pub address: Ipv4Addr,
     /// How busy it is, if it has said so.
     pub load: Option<FabricLoad>,

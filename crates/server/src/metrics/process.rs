@@ -8,7 +8,7 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-/// See the module's text.
+/// Figures of this process, as the kernel gives them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessFigures {
     /// Processor time used, in seconds, by the process and in the kernel for it.
@@ -17,7 +17,7 @@ pub struct ProcessFigures {
     pub resident_bytes: u64,
     /// Addresses it occupies.
     pub virtual_bytes: u64,
-    /// Descriptors open.
+    /// Descriptors that are open.
     pub open_descriptors: u64,
     /// Descriptors that may be open.
     pub descriptors_max: u64,

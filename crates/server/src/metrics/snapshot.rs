@@ -45,7 +45,7 @@ pub struct Snapshot {
     pub connections_max: u64,
     /// Each worker, in order.
     pub workers: Vec<WorkerFigures>,
-    /// Each site.
+    /// Figures of each site.
     pub sites: Vec<SiteFigures>,
     /// Live data, if it is served.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub struct ReloadFigures {
     pub text: String,
 }
 
-/// One worker.
+/// Figures of a worker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerFigures {
     /// Connections accepted.
@@ -179,7 +179,7 @@ pub struct HistogramFigures {
     pub sum_ns: u64,
 }
 
-/// One site.
+/// Figures of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteFigures {
     /// Its name in the configuration.
@@ -190,7 +190,7 @@ pub struct SiteFigures {
     pub prepared: u64,
     /// Encodings made.
     pub encodings: u64,
-    /// Bytes held.
+    /// Bytes of content that are held.
     pub held_bytes: u64,
     /// Bytes that may be held.
     pub budget_bytes: u64,
@@ -204,7 +204,7 @@ pub struct SiteFigures {
 /// Lines of the access log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFigures {
-    /// Written.
+    /// Lines that were written.
     pub written: u64,
     /// Dropped, because the log was too slow.
     pub dropped: u64,
@@ -215,7 +215,7 @@ pub struct LogFigures {
 /// The server's own lines, in the error log, on standard error and on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorLogFigures {
-    /// Written.
+    /// Lines that were written.
     pub written: u64,
     /// Lost: they found no room, or writing failed.
     pub lost: u64,

@@ -27,7 +27,7 @@ pub struct ContentFigures {
     pub troubles: Vec<String>,
 }
 
-/// See the module's text.
+/// The sources of all figures.
 pub struct Sources {
     about: About,
     connections_max: u64,

@@ -158,7 +158,7 @@ fn the_page_of_the_fabric_has_a_line_for_each_server() {
     }
 }
 
-/// Whoever draws a graph finds every name there, and every metric has its graph.
+/// A reader of a graph finds every name in the exposition, and every metric has its graph.
 #[test]
 fn the_dashboard_and_the_exposition_know_the_same_names() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/grafana/staunch.json");

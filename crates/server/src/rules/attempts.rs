@@ -56,7 +56,7 @@ impl Tries {
         self.others.iter().map(move |other| match other {
             Other::Fixed(fixed) => Candidate { path: fixed.to_vec(), is_own: false },
             Other::Around(before, behind) => {
-                // One slash of two: no key has an empty segment.
+                // Of two slashes that meet, the first is left out: no key has an empty segment.
                 let doubled = path.ends_with(b"/") && behind.starts_with(b"/");
                 let path = if doubled { &path[..path.len() - 1] } else { path };
                 Candidate { path: [before, path, behind].concat(), is_own: true }

@@ -26,7 +26,7 @@ use crate::rules::line::check_value;
 /// A number that stands for the value of one Authorization field.
 pub(crate) type Tag = u128;
 
-/// Who may see something.
+/// The users that may see what a rule is about.
 #[derive(Debug)]
 pub(crate) struct Auth {
     challenge: Box<str>,
@@ -167,7 +167,7 @@ fn check_hash(hash: &str) -> Result<(), String> {
     Err("the hash is neither argon2id ($argon2id$...) nor bcrypt ($2b$...)".to_owned())
 }
 
-/// The same rule with what stands in its file of users among its users.
+/// This rule, with what stands in its file of users among its users.
 ///
 /// # Errors
 /// The file cannot be read, or a line of it.
@@ -190,7 +190,7 @@ pub(crate) fn with_users_file(config: &BasicAuth) -> Result<BasicAuth, String> {
     Ok(config)
 }
 
-/// The same rule by which nobody comes in, for one whose users cannot be read.
+/// This rule with no user that can come in, for a rule whose users cannot be read.
 pub(crate) fn closed(config: &BasicAuth) -> BasicAuth {
     let users = [(NOBODY.0.to_owned(), NOBODY.1.to_owned())].into();
     BasicAuth { users, users_file: None, ..config.clone() }

@@ -10,7 +10,7 @@ use super::Site;
 use crate::content::entry::{Entry, Kind};
 use crate::errand::Errand;
 use crate::permission::{Asked, Passage, granted};
-use crate::respond::Further;
+use crate::respond::AddedFields;
 use crate::rules::Ruling;
 
 impl Site {
@@ -30,7 +30,7 @@ impl Site {
     /// An entry that may be shown.
     pub(super) fn show(&mut self, entry: &Entry, asked: Asked<'_>, errand: Errand<'_>) -> Answered {
         let Some(ruling) = entry.ruling.as_deref() else {
-            let further = Further { ruling: None, granted: asked.lines };
+            let further = AddedFields { ruling: None, granted: asked.lines };
             return self.reply(entry, asked.path, further, errand);
         };
         errand.note_guard(Some(ruling));
@@ -39,7 +39,7 @@ impl Site {
         }
         let mut granted = granted(ruling, errand.request);
         granted.extend_from_slice(asked.lines);
-        let further = Further { ruling: Some(ruling), granted: &granted };
+        let further = AddedFields { ruling: Some(ruling), granted: &granted };
         self.reply(entry, asked.path, further, errand)
     }
 
@@ -55,7 +55,7 @@ impl Site {
         if entry.ruling.is_some() {
             return self.permit(entry, asked, errand);
         }
-        let further = Further { ruling: None, granted: asked.lines };
+        let further = AddedFields { ruling: None, granted: asked.lines };
         self.reply(entry, asked.path, further, errand)
     }
 

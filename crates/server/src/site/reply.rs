@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use staunch_engine::Answered;
-use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Request, TargetError, decode_path};
+use staunch_protocol::http1::{TargetError, decode_path};
+use staunch_protocol::{Method, Request};
 
 use super::Site;
 use crate::content::entry::{Entry, Kind};
@@ -18,7 +18,7 @@ use crate::errand::Errand;
 use crate::permission::{Asked, Passage, granted};
 use crate::problem::{ALLOW, Problem};
 use crate::redirect;
-use crate::respond::{Further, answer_content, answer_page};
+use crate::respond::{AddedFields, answer_content, answer_page};
 use crate::rules::Ruling;
 use crate::shared::Purpose;
 
@@ -29,7 +29,7 @@ impl Site {
         &mut self,
         entry: &Entry,
         path: &[u8],
-        further: Further<'_>,
+        further: AddedFields<'_>,
         errand: Errand<'_>,
     ) -> Answered {
         let fresh = entry.mark_used();
@@ -180,7 +180,7 @@ fn clean_path(request: &Request<'_>) -> Option<Vec<u8>> {
 /// The lines rules add to what is not prepared.
 fn lines(ruling: Option<&Ruling>, request: &Request<'_>) -> Vec<u8> {
     let Some(ruling) = ruling else { return Vec::new() };
-    Further { ruling: Some(ruling), granted: &granted(ruling, request) }.lines()
+    AddedFields { ruling: Some(ruling), granted: &granted(ruling, request) }.lines()
 }
 
 fn problem_lines(problem: Problem, ruling: Option<&Ruling>, request: &Request<'_>) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //!
 //! It must never read a field again that was read before: nearly all peers send one of very few.
 
-use staunch_protocol::http1::Request;
+use staunch_protocol::Request;
 
 use super::{Accepted, Site};
 use crate::content::entry::Content;

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::Method;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Request};
 
 use super::Site;
 use crate::content::entry::Entry;
@@ -17,7 +16,7 @@ use crate::content::path::is_servable;
 use crate::errand::Errand;
 use crate::permission::{Asked, Passage};
 use crate::problem::Problem;
-use crate::respond::{Further, VARY_ACCEPT};
+use crate::respond::{AddedFields, VARY_ACCEPT};
 use crate::shared::Purpose;
 
 impl Site {
@@ -51,7 +50,7 @@ impl Site {
         errand: Errand<'_>,
     ) -> Answered {
         match outcome {
-            // It has passed before it was asked for.
+            // The path was permitted before the load was asked for.
             Outcome::Entry(entry) if is_of(&entry, path) => self.show(&entry, Asked::by_peer(path), errand),
             Outcome::Entry(entry) => {
                 let asked = Asked { lines: varying(purpose), ..Asked::within(&entry.key) };
@@ -77,7 +76,7 @@ impl Site {
     pub(super) fn resolve_folder(
         &mut self,
         path: &[u8],
-        further: Further<'_>,
+        further: AddedFields<'_>,
         errand: Errand<'_>,
     ) -> Answered {
         let listing = further.ruling.and_then(|ruling| ruling.listing);

@@ -67,7 +67,7 @@ impl Peer {
         Self { shared, date, site, mailbox, rung, stats: Stats::default() }
     }
 
-    /// The same without threads: what waits, waits for ever.
+    /// A site without threads: what waits, waits for ever.
     pub(crate) fn without_threads(config: SiteConfig) -> Self {
         let shared = SitesShared::open(vec![config]).unwrap();
         let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
@@ -102,7 +102,7 @@ impl Peer {
         self.ask_host("example", method, target, fields)
     }
 
-    /// The same under another name of the server.
+    /// Sends a request for this name of the server on a new connection and reads its response.
     pub(crate) fn ask_host(
         &mut self,
         host: &str,

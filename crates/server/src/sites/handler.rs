@@ -1,4 +1,4 @@
-//! One worker's view of all sites: which one a request is for.
+//! A worker's view of all sites: which site a request is for.
 //!
 //! With one site a request costs one comparison more than without this. It must never wait for an exchange of
 //! the sites.
@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use super::{Sites, SitesShared};
 use crate::config::ClientDemand;
@@ -48,7 +47,7 @@ impl Handler for SitesHandler {
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match mail.content {
             MailContent::Site(site, letter) => self.resume_site(site, letter, request, answer),
-            // It is for whoever stands before the sites.
+            // The mail is for the handler that stands before the sites.
             MailContent::Live(..) => {
                 answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
             }
@@ -110,7 +109,7 @@ impl SitesHandler {
     ) -> Answered {
         match self.worker_part(&site) {
             Some(part) => part.resume(letter, request, answer),
-            // It was removed meanwhile, and still owes this answer.
+            // The site was removed meanwhile, and still owes this answer.
             None => Site::new(site).resume(letter, request, answer),
         }
     }

@@ -41,10 +41,10 @@ pub struct SitePolicy {
 /// Policies by name: the exact one, then the longest `*.name` above, then the default.
 #[derive(Default)]
 pub(crate) struct PolicyTable {
-    exact: HashMap<String, Place>,
+    exact: HashMap<String, NamePolicy>,
     /// By what follows the star, dot included.
-    below: HashMap<String, Place>,
-    default: Place,
+    below: HashMap<String, NamePolicy>,
+    default: NamePolicy,
     /// The number of each policy, and what its authority's digest begins with.
     authorities: HashMap<u64, u64>,
     /// Whether anything is asked for at any name.
@@ -52,7 +52,7 @@ pub(crate) struct PolicyTable {
 }
 
 /// What is asked for at a name, if anything is.
-type Place = Option<Arc<Asking>>;
+type NamePolicy = Option<Arc<Asking>>;
 
 /// A policy, ready for handshakes.
 pub(crate) struct Asking {
@@ -67,19 +67,19 @@ impl PolicyTable {
         let mut table = Self { asks: sites.iter().any(|site| site.clients.is_some()), ..Self::default() };
         let mut known: HashMap<(u64, bool), Arc<Asking>> = HashMap::new();
         for site in sites {
-            let place = site.clients.as_ref().map(|policy| {
+            let policy_of_name = site.clients.as_ref().map(|policy| {
                 let asking = known.entry((policy.number, policy.is_required));
                 Arc::clone(asking.or_insert_with(|| Arc::new(Asking::new(policy, recipe, tickets))))
             });
-            table.authorities.extend(place.iter().map(|asking| (asking.number, asking.authority)));
+            table.authorities.extend(policy_of_name.iter().map(|asking| (asking.number, asking.authority)));
             if site.is_default {
-                table.default.clone_from(&place);
+                table.default.clone_from(&policy_of_name);
             }
             for host in &site.hosts {
                 let host = host.strip_suffix('.').unwrap_or(host);
                 match host.strip_prefix('*') {
-                    Some(below) => table.below.insert(below.to_owned(), place.clone()),
-                    None => table.exact.insert(host.to_owned(), place.clone()),
+                    Some(below) => table.below.insert(below.to_owned(), policy_of_name.clone()),
+                    None => table.exact.insert(host.to_owned(), policy_of_name.clone()),
                 };
             }
         }
@@ -87,7 +87,7 @@ impl PolicyTable {
     }
 
     /// What a client is asked for that asks for this name.
-    pub(crate) fn find(&self, name: Option<&str>) -> Place {
+    pub(crate) fn find(&self, name: Option<&str>) -> NamePolicy {
         if !self.asks {
             return None;
         }

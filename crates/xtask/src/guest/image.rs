@@ -36,7 +36,7 @@ pub(super) struct ImageContent<'a> {
     pub(super) load: &'a str,
     /// Files for the root folder, by name.
     pub(super) files: &'a [(&'static str, String)],
-    /// The script.
+    /// The script of the shell that the machine runs.
     pub(super) script: &'a str,
 }
 

@@ -12,10 +12,10 @@ use super::kernel::{self, Kernel, Series};
 use super::module::{self, Module};
 use super::stock;
 
-/// The same addresses each time, no delays that faults of processors make necessary, no self-tests of ciphers
-/// (they run for seconds after boot, beside what is counted), warnings on the console. The kernel does not
-/// try whether its timer ticks: on a busy host the ticks come late, and the boot ended with "IO-APIC + timer
-/// doesn't work".
+/// Words of the kernel's command line: the same addresses each time, no delays that faults of processors make
+/// necessary, no self-tests of ciphers (they run for seconds after boot, beside what is counted), warnings on
+/// the console. The kernel does not try whether its timer ticks: on a busy host the ticks come late, and the
+/// boot ended with "IO-APIC + timer doesn't work".
 const KERNEL_WORDS: &str = "console=ttyS0 loglevel=5 nokaslr panic=-1 mitigations=off cryptomgr.notests=1 \
     no_timer_check";
 /// The machine ends at the first warning, fault or task that hangs: a test that comes to its end had none.
@@ -41,9 +41,9 @@ pub(crate) struct Machine {
     pub(crate) modules: Vec<Module>,
     /// Modules of the kernel's own packages, by name; they are loaded first.
     pub(crate) stock: Vec<String>,
-    /// Processors.
+    /// How many processors the machine has.
     pub(crate) processors: u8,
-    /// Memory in MiB.
+    /// How much memory the machine has.
     pub(crate) memory_mib: u32,
     /// Further words for the kernel's command line.
     pub(crate) words: String,

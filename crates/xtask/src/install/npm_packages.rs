@@ -10,7 +10,7 @@ use super::cargo_tools::folder;
 use super::command::{is_on_path, succeed};
 use super::needs::Purpose;
 
-/// A package.
+/// A package of npm that a task needs.
 struct NpmPackage {
     /// The first task that needs it.
     purpose: Purpose,

@@ -1,4 +1,4 @@
-//! The same rules for C: an opening comment that says what the file owns, and the lengths.
+//! Rules of sources in C: an opening comment that says what the file owns, and the lengths.
 //!
 //! It must never try to understand C: a function begins where a line in column one opens a brace, and ends
 //! with the next brace in column one. Our style makes that true.

@@ -1,4 +1,4 @@
-//! One breach of a rule, printed like a compiler's error.
+//! A breach of a rule, printed like a compiler's error.
 //!
 //! It owns the form of the output. It must never know what a rule is about.
 

@@ -18,7 +18,7 @@ pub(crate) fn functions(tree: &Tree) -> Vec<Finding> {
     tree.rust().flat_map(long_functions).collect()
 }
 
-/// Files.
+/// Files that are longer than they may be.
 pub(crate) fn files(tree: &Tree) -> Vec<Finding> {
     tree.rust().filter_map(long_file).collect()
 }

@@ -1,4 +1,4 @@
-//! One style of modules: `name.rs` beside the folder `name`, never `name/mod.rs`.
+//! The style of modules: `name.rs` beside the folder `name`, never `name/mod.rs`.
 //!
 //! It must never look inside a file.
 

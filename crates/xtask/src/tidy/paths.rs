@@ -20,7 +20,7 @@ pub(crate) enum PathUse {
     Use,
     /// `pub use`: passes a name on, the file itself need not use it.
     PassedOn,
-    /// In code.
+    /// Anywhere else in the code.
     Code,
 }
 

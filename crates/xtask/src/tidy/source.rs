@@ -24,7 +24,7 @@ pub(crate) struct Tree {
 pub(crate) struct Source {
     /// Path below the top, with `/`.
     pub(crate) path: String,
-    /// All of it.
+    /// The file as it stands.
     pub(crate) text: String,
     /// Rust only: the same lines and columns with comments, strings and characters blanked out.
     pub(crate) code: String,

@@ -1,7 +1,7 @@
 //! First words of comments: a comment says first what it is about.
 //!
-//! It owns the words with which no comment begins, and the rooms where that holds. It must never judge a line
-//! that continues a comment: there the subject is known.
+//! It owns the words with which no comment begins. It must never judge a line that continues a comment: there
+//! the subject is known.
 
 use super::finding::Finding;
 use super::source::{Source, Tree};
@@ -9,34 +9,19 @@ use super::source::{Source, Tree};
 /// Words that leave the reader to search for what is meant.
 const FIRST_WORDS: &[&str] =
     &["The same", "It", "Who", "Whoever", "Nobody", "Somebody", "One", "See the module's text"];
-/// Folders where the rule holds. Others follow, as their comments are mended.
-const ROOMS: &[&str] = &[
-    "crates/acme/",
-    "crates/bench/",
-    "crates/config/",
-    "crates/confine/",
-    "crates/doctor/",
-    "crates/dostp/",
-    "crates/dostp_shim/",
-    "crates/engine/",
-    "crates/figures/",
-    "crates/lab/",
-    "crates/netio/",
-    "crates/protocol/",
-    "crates/queueing/",
-    "crates/tls/",
-    "tests/",
-];
-/// Folders and files below [`ROOMS`] that follow too.
-const LATER: &[&str] = &["tests/gate"];
+/// Folders whose comments are not mended yet.
+const LATER: &[&str] = &["crates/staunch/"];
 /// Marks that a comment on lines of its own begins with, the longest first.
 const MARKS: &[&str] = &["///", "//!", "//"];
 
 /// Comments whose first words are no subject.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let begins = |source: &Source, folders: &[&str]| folders.iter().any(|one| source.path.starts_with(one));
-    let sources = tree.rust().filter(|source| begins(source, ROOMS) && !begins(source, LATER));
-    sources.flat_map(bare_subjects).collect()
+    tree.rust().filter(|source| !follows_later(source)).flat_map(bare_subjects).collect()
+}
+
+/// Whether the comments of a file are not mended yet.
+pub(crate) fn follows_later(source: &Source) -> bool {
+    LATER.iter().any(|folder| source.path.starts_with(folder))
 }
 
 fn bare_subjects(source: &Source) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! One name, one meaning: the name of a type that others can see stands in at most two crates.
+//! Names of types with one meaning: a type that others can see stands in at most two crates.
 //!
 //! It owns the exceptions, each with its reason. It must never count a type that only its own file sees, nor
 //! one of a test: their readers have the whole of their world on one screen.

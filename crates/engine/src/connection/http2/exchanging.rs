@@ -2,8 +2,8 @@
 //!
 //! It must never be on the way of a request that is answered at once.
 
-use staunch_protocol::BodyIn;
-use staunch_protocol::http1::{BodyOut, KeptRequest, Request};
+use staunch_protocol::http1::BodyOut;
+use staunch_protocol::{BodyIn, KeptRequest, Request};
 
 use super::round::Round;
 use crate::exchange::answer::Answer;

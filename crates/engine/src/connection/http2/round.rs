@@ -3,9 +3,8 @@
 //! It owns their order. It must never look at further requests while enough stands to be sent.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::Request;
 use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};
-use staunch_protocol::{BodyIn, Method, Status};
+use staunch_protocol::{BodyIn, Method, Request, Status};
 
 use crate::clients::TOO_SOON_BODY;
 use crate::connection::turn::{COME_BACK, Turn};

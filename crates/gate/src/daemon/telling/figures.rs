@@ -20,7 +20,7 @@ pub(super) struct Second {
 }
 
 impl Second {
-    /// One that begins now.
+    /// A second that begins now.
     pub(super) fn new(now_ns: u64) -> Self {
         Self { began_ns: now_ns, ..Self::default() }
     }

@@ -9,7 +9,7 @@ use staunch_gate::observation::{KNOWN, UNKNOWN, VERIFIED};
 
 /// How often a kernel sends a SYN for somebody who has gone.
 const GHOST_TRIES: u32 = 5;
-/// Nobody may be kept out for so long before a server that has nothing to do.
+/// Clients may not be kept out for so long before a server that has nothing to do.
 const OUTAGE_S: f64 = 1.0;
 /// What a client's kernel rounds the time of a retransmission up to (Linux, kernel/time/timer.c: the wheel's
 /// second level at 250 Hz), and how long it then takes for each.
@@ -57,7 +57,7 @@ impl Plant {
         self.shut
     }
 
-    /// Somebody was kept out: for how long now nobody came in though the server has nothing to do?
+    /// A client was kept out: for how long now did none come in though the server has nothing to do?
     pub(super) fn kept_out(&mut self) {
         let Some(idle_since) = self.idle_since else { return };
         let since = self.kept_out_since.max(idle_since);
@@ -133,7 +133,7 @@ impl Plant {
         }
     }
 
-    /// One who gave up; one of a closed loop comes again at once.
+    /// A client gave up; in a closed loop it comes again at once.
     pub(super) fn gone(&mut self, client: usize) {
         if self.clients[client].again {
             let wait = (self.clients[client].born + self.scenario.patience_s - self.now).max(0.0);

@@ -80,11 +80,11 @@ impl<'a> Seat<'a> {
     }
 
     /// Begins a loop: connects, unless the connection stayed. What is left is to ask.
-    pub(super) fn begin(&mut self, desk: &mut SeatTable) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self, table: &mut SeatTable) -> Result<(), Fault> {
         self.answer.begin();
         self.sent = 0;
         if self.socket.is_none() {
-            self.socket = Some(desk.source.connect()?);
+            self.socket = Some(table.source.connect()?);
         }
         Ok(())
     }
@@ -94,13 +94,13 @@ impl<'a> Seat<'a> {
         &mut self,
         number: usize,
         flags: EventFlags,
-        desk: &mut SeatTable,
+        table: &mut SeatTable,
     ) -> Result<bool, Fault> {
-        if self.sent < desk.request.len() {
+        if self.sent < table.request.len() {
             // What came meanwhile is told again: what is watched changes when all is sent.
-            return self.say(number, desk).map(|()| false);
+            return self.say(number, table).map(|()| false);
         }
-        self.hear(flags, desk)
+        self.hear(flags, table)
     }
 
     /// Closes the connection if there is one.
@@ -112,10 +112,10 @@ impl<'a> Seat<'a> {
 
     /// Asks: sends what can be sent. A peer on this machine is connected by now, and takes all of it; any
     /// other is waited for.
-    pub(super) fn say(&mut self, number: usize, desk: &SeatTable) -> Result<(), Fault> {
+    pub(super) fn say(&mut self, number: usize, table: &SeatTable) -> Result<(), Fault> {
         let Some(socket) = &self.socket else { return Ok(()) };
-        while self.sent < desk.request.len() {
-            match send(socket, &desk.request[self.sent..], SendFlags::NOSIGNAL) {
+        while self.sent < table.request.len() {
+            match send(socket, &table.request[self.sent..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     self.sent += count;
                     if !self.is_connected {
@@ -128,15 +128,15 @@ impl<'a> Seat<'a> {
                 Err(errno) => return Err(errno.into()),
             }
         }
-        let wanted = if self.sent < desk.request.len() { BOTH } else { INPUT };
+        let wanted = if self.sent < table.request.len() { BOTH } else { INPUT };
         if self.watched == wanted {
             return Ok(());
         }
         let data = EventData::new_u64(number as u64);
         if self.watched.is_empty() {
-            epoll::add(&desk.epoll, socket, data, wanted)?;
+            epoll::add(&table.epoll, socket, data, wanted)?;
         } else {
-            epoll::modify(&desk.epoll, socket, data, wanted)?;
+            epoll::modify(&table.epoll, socket, data, wanted)?;
         }
         self.watched = wanted;
         Ok(())
@@ -144,21 +144,21 @@ impl<'a> Seat<'a> {
 
     /// Takes what came; whether the answer is whole. If the peer had ended before, and less came than there
     /// was room for, that was all: the call that would say so is spared.
-    fn hear(&mut self, flags: EventFlags, desk: &mut SeatTable) -> Result<bool, Fault> {
+    fn hear(&mut self, flags: EventFlags, table: &mut SeatTable) -> Result<bool, Fault> {
         let Some(socket) = &self.socket else { return Ok(false) };
         let is_ended = flags.contains(ENDED) && !flags.intersects(BROKEN);
         loop {
-            let count = match recv(socket, &mut desk.buffer[..], RecvFlags::empty()) {
+            let count = match recv(socket, &mut table.buffer[..], RecvFlags::empty()) {
                 Ok((_, count)) => count,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(errno) => return Err(errno.into()),
             };
-            let input = &desk.buffer[..count];
-            if *input == *desk.request && desk.source.is_own_peer(socket) {
+            let input = &table.buffer[..count];
+            if *input == *table.request && table.source.is_own_peer(socket) {
                 return Err(Errno::CONNREFUSED.into());
             }
-            if !input.is_empty() && self.answer.hear(&mut desk.memory, input)? == Heard::Whole {
+            if !input.is_empty() && self.answer.hear(&mut table.memory, input)? == Heard::Whole {
                 if is_ended {
                     self.hang_up();
                 }

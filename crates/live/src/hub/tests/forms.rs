@@ -29,7 +29,7 @@ fn kept(hub: &Hub) -> Vec<String> {
     let told = |news: &News| match news {
         News::Topic(facts) => format!("topic {}", facts.name),
         News::Update(update, _) => format!("update {} of {}", update.number, update.topic()),
-        News::Dropped(place) | News::Forgotten(place) => format!("{:?} to {}", place.topic, place.number),
+        News::Dropped(key) | News::Forgotten(key) => format!("{:?} to {}", key.topic, key.number),
         News::Form(..) | News::FormsDropped(_) => "a form".to_owned(),
     };
     hub.introduction().news.iter().map(told).collect()
@@ -51,7 +51,7 @@ fn drawn_publication(random: &mut Xoshiro256PlusPlus) -> Publication {
 }
 
 /// Something that readers make workers ask.
-fn ask(hub: &mut Hub, places: &[Place], random: &mut Xoshiro256PlusPlus) {
+fn ask(hub: &mut Hub, keys: &[UpdateKey], random: &mut Xoshiro256PlusPlus) {
     let (shape, transport, coding) = FORMS[random.random_range(0..FORMS.len())];
     let form = Form::new(shape, transport, coding);
     match random.random_range(0..8) {
@@ -60,9 +60,9 @@ fn ask(hub: &mut Hub, places: &[Place], random: &mut Xoshiro256PlusPlus) {
         2 => hub.request(0, Request::Readers(name("l.a"), random.random_range(-1..3))),
         3 => hub.let_forms_go(),
         _ => {
-            let start = random.random_range(0..=places.len());
+            let start = random.random_range(0..=keys.len());
             let count = random.random_range(0..20);
-            let wanted = places[start..].iter().take(count).map(|place| (*place, form)).collect();
+            let wanted = keys[start..].iter().take(count).map(|key| (*key, form)).collect();
             hub.request(0, Request::Make(wanted));
         }
     }
@@ -72,14 +72,14 @@ fn ask(hub: &mut Hub, places: &[Place], random: &mut Xoshiro256PlusPlus) {
 fn play(seed: u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut asked, mut unasked) = (small_hub(), small_hub());
-    let mut places = Vec::new();
+    let mut keys = Vec::new();
     for now_ms in 0..random.random_range(50..300) {
         let publication = drawn_publication(&mut random);
         let [with, without] = [&mut asked, &mut unasked].map(|hub| hub.publish(publication.clone(), now_ms));
         let version = |accepted: Accepted| accepted.version;
         assert_eq!(with.map(version), without.map(version), "STAUNCH_SEED={seed}: {publication:?}");
         for _ in 0..random.random_range(0..3) {
-            ask(&mut asked, &places, &mut random);
+            ask(&mut asked, &keys, &mut random);
         }
         if random.random_bool(0.2) {
             for hub in [&mut asked, &mut unasked] {
@@ -90,11 +90,13 @@ fn play(seed: u64) {
             unasked.take_letter();
             let letter = asked.take_letter();
             let news = letter.iter().flat_map(|letter| letter.news.iter());
-            places.extend(news.flat_map(|news| match news {
+            keys.extend(news.flat_map(|news| match news {
                 News::Update(update, _) => {
-                    let place =
-                        |(topic, _): &(TopicId, TopicName)| Place { topic: *topic, number: update.number };
-                    update.topics.iter().map(place).collect()
+                    let key = |(topic, _): &(TopicId, TopicName)| UpdateKey {
+                        topic: *topic,
+                        number: update.number,
+                    };
+                    update.topics.iter().map(key).collect()
                 }
                 _ => Vec::new(),
             }));
@@ -121,8 +123,8 @@ fn forms_without_room_are_made_for_one_letter() {
     let mut hub = Hub::new(settings, Epoch(1));
     published(&mut hub, text("a", &"x".repeat(3000))).unwrap();
     hub.take_letter();
-    let place = Place { topic: hub.shelf.find(&name("a")).unwrap().0, number: 1 };
-    let form = |shape, transport| (place, Form::new(shape, transport, Coding::Identity));
+    let key = UpdateKey { topic: hub.shelf.find(&name("a")).unwrap().0, number: 1 };
+    let form = |shape, transport| (key, Form::new(shape, transport, Coding::Identity));
     let wanted = vec![
         form(Shape::Bare, Transport::Plain),
         form(Shape::Enveloped, Transport::Plain),
@@ -132,13 +134,13 @@ fn forms_without_room_are_made_for_one_letter() {
         hub.request(0, Request::Make(wanted.clone()));
         let letter = hub.take_letter().unwrap();
         let told = letter.news.iter().map(|news| match news {
-            News::Form(place, form, _) => (*place, *form),
+            News::Form(key, form, _) => (*key, *form),
             other => panic!("{other:?}"),
         });
         assert_eq!(told.collect::<Vec<_>>(), wanted);
         hub.let_forms_go();
         let letter = hub.take_letter().unwrap();
-        assert!(matches!(&letter.news[..], [News::FormsDropped(own)] if *own == place));
+        assert!(matches!(&letter.news[..], [News::FormsDropped(own)] if *own == key));
         assert!(!letter.changes() && hub.memory_bytes() <= 10_000);
     }
     hub.request(0, Request::Make(wanted));

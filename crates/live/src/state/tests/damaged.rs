@@ -59,7 +59,7 @@ fn a_file_cut_at_every_512_bytes() {
     assert!(read.count() < cuts.len(), "a file that is cut is noticed");
 }
 
-/// One byte of the file is changed: each of the first 512, then every 64th.
+/// A single byte of the file is changed: each of the first 512, then every 64th.
 #[test]
 fn a_file_with_a_wrong_byte() {
     let (mut content, folder) = (written("wrong"), Folder::new("wrong-at"));

@@ -56,12 +56,12 @@ impl Bins {
         sums.into_iter().zip(lengths).map(|(sum, seconds)| Some(sum? / seconds)).collect()
     }
 
-    /// The largest.
+    /// The largest value of each bin.
     pub(crate) fn largest(&self, column: &[Option<f64>]) -> Vec<Option<f64>> {
         self.join(column, |values| values.iter().copied().fold(f64::MIN, f64::max))
     }
 
-    /// The mean.
+    /// The mean of each bin.
     pub(crate) fn mean(&self, column: &[Option<f64>]) -> Vec<Option<f64>> {
         self.join(column, |values| values.iter().sum::<f64>() / values.len() as f64)
     }

@@ -3,9 +3,8 @@
 //! It owns nothing but speed: a crowd asks for the same with the same words, those of some browsers, and to
 //! compare costs a tenth of what reading does. It must never give anything but what reading would.
 
-use super::super::request::{Kept, Request, Span};
 use super::{Head, parse_at_once};
-use crate::message::{BodyIn, Method, Version};
+use crate::message::{BodyIn, Kept, Method, Request, Span, Version};
 
 /// Longer heads are not remembered.
 const BYTES_MAX: usize = 2048;

@@ -6,9 +6,8 @@
 use super::super::field::list_members;
 use super::super::framing::FramingFields;
 use super::super::host::{Authority, parse_authority};
-use super::super::request::Request;
 use super::super::response::Refusal;
-use crate::message::{BodyIn, Version};
+use crate::message::{BodyIn, Request, Version};
 use crate::status::Status;
 
 /// A request and what only the session needs to know of it.

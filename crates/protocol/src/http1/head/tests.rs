@@ -3,6 +3,7 @@
 mod random;
 
 use super::*;
+use crate::message::KeptRequest;
 
 fn search_and_parse(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
     let end = HeadSearch::default().find_end(bytes)?.expect("the whole head is there");
@@ -320,5 +321,22 @@ fn a_fault_is_told_when_its_line_is_complete() {
     // What is answered for a whole head only, for the connection stays open behind it.
     for line in ["BREW / HTTP/1.1\r\n", "DELETE / HTTP/1.1\r\n"] {
         assert_eq!(HeadSearch::default().find_end(line.as_bytes()), Ok(None), "{line:?}");
+    }
+}
+
+#[test]
+fn a_kept_request_says_the_same() {
+    for head in [
+        "GET /a%20b?c=d HTTP/1.1\r\nHost: a.example:80\r\nRange: bytes=1-2\r\nAccept: x\r\n\
+         Accept: y\r\n\r\n",
+        "GET http://b.example HTTP/1.1\r\nHost: a\r\n\r\n",
+        "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+        "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
+        "POST / HTTP/1.0\r\nContent-Length: 7\r\n\r\n",
+    ] {
+        let request = parse_at_once(head.as_bytes()).expect("a good head").request;
+        let kept = KeptRequest::of(&request);
+        assert_eq!(format!("{request:?}"), format!("{:?}", kept.get()), "{head:?}");
+        assert!(kept.held_bytes() >= head.len());
     }
 }

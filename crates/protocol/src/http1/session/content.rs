@@ -4,11 +4,10 @@
 
 use super::super::body::{BROKEN_BODY, Discard};
 use super::super::reading::{BodyReader, Next};
-use super::super::request::Request;
 use super::super::response::{self, Persistence};
 use super::super::writer::BodyOut;
 use super::{Event, Phase, Session, refuse};
-use crate::message::{Fields, Version};
+use crate::message::{Fields, Request, Version};
 use crate::status::Status;
 
 impl Session {

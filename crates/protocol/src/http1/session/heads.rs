@@ -4,10 +4,9 @@
 
 use super::super::body::{Discard, check_chunked};
 use super::super::head::{Head, HeadSearch, parse_head};
-use super::super::request::Request;
 use super::super::response::{Persistence, Refusal};
 use super::{Phase, Session};
-use crate::message::{BodyIn, Method, Version};
+use crate::message::{BodyIn, Method, Request, Version};
 
 impl Session {
     /// Skips one empty line before a request line, for old clients that send one too many (RFC 9112,

@@ -8,7 +8,7 @@ use super::interned::InternedFields;
 use crate::http2::field::FieldLine;
 use crate::limits::FIELD_TABLE_BYTES_MAX;
 
-/// The table.
+/// The fields that a peer may name by their numbers.
 #[derive(Debug)]
 pub(crate) struct DynamicTable {
     /// The oldest first. Exactly as long as it must be, for it is what a connection at rest holds.

@@ -3,14 +3,13 @@
 //! It owns who may send next. It must never hold a byte of a body, nor grant more than both windows.
 
 use super::{CURRENT_BEGUN, CURRENT_HEAD, Session, TABLE_UNUSED};
-use crate::http1::BodyRule;
 use crate::http2::error::ErrorCode;
 use crate::http2::frame::{self, FrameHead, flag, kind};
 use crate::http2::ledger::TINY_BYTES;
 use crate::http2::opening::{HeadFields, Opening, push_head};
 use crate::http2::stream::Mark;
 use crate::limits::{FRAME_BYTES_MAX, TAKEN_BYTES_MIN};
-use crate::message::Fields;
+use crate::message::{BodyRule, Fields};
 use crate::status::Status;
 
 /// How a response begins.

@@ -40,7 +40,7 @@ impl Session {
         };
         if let Err(code) = accept(stream, data.len() as u32, counted, ends) {
             self.owed += counted;
-            return self.stream_error(head.stream, code, now_ms, out).map(Taken::Told);
+            return self.stream_error(head.stream, code, now_ms, out).map(Taken::Event);
         }
         stream.note_body(data.len() as u32, now_ms);
         if stream.is(Mark::Discarding) {
@@ -95,7 +95,7 @@ impl Session {
     /// Gives a piece, its end, or both one after the other.
     fn tell_data<'i>(&mut self, stream: u32, piece: &'i [u8], ends: bool) -> Taken<'i> {
         if piece.is_empty() {
-            return if ends { Taken::Told(Event::BodyEnd { stream }) } else { Taken::Frame };
+            return if ends { Taken::Event(Event::BodyEnd { stream }) } else { Taken::Frame };
         }
         if ends && let Some(busy) = &mut self.busy {
             busy.has_news = true;
@@ -103,7 +103,7 @@ impl Session {
                 waiting.set(Mark::EndDue, true);
             }
         }
-        Taken::Told(Event::Body { stream, piece })
+        Taken::Event(Event::Body { stream, piece })
     }
 
     /// A second block of a stream: trailers, of which nobody is told (section 8.1).
@@ -126,12 +126,12 @@ impl Session {
                 return Ok(BlockUse::Nothing);
             }
             Ok(()) if waiting.is(Mark::Discarding) => return Ok(BlockUse::Nothing),
-            Ok(()) => return Ok(BlockUse::Told(Event::BodyEnd { stream })),
+            Ok(()) => return Ok(BlockUse::Event(Event::BodyEnd { stream })),
         };
         if !is_live {
             return self.fault_of_late(stream, code, now_ms, out).map(|()| BlockUse::Nothing);
         }
-        self.stream_error(stream, code, now_ms, out).map(BlockUse::Told)
+        self.stream_error(stream, code, now_ms, out).map(BlockUse::Event)
     }
 
     /// The body of a request is wanted: the peer may send more of it at a time, and is told to go on if it

@@ -329,7 +329,7 @@ impl Session {
                 return Ok(Taken::Frame);
             }
         };
-        self.stream_error(head.stream, code, now_ms, out).map(Taken::Told)
+        self.stream_error(head.stream, code, now_ms, out).map(Taken::Event)
     }
 
     /// The window of the connection grows.
@@ -358,7 +358,7 @@ impl Session {
             Some(removed) if removed.is_live() => {
                 let has_begun = removed.is(Mark::Begun);
                 self.pay(if has_begun { Glitch::ResetOfBegun } else { Glitch::Cancelled }, now_ms)?;
-                Ok(Taken::Told(Event::Reset { stream, code }))
+                Ok(Taken::Event(Event::Reset { stream, code }))
             }
             None if self.is_ignored(stream) || self.has_ended(stream, true) => Ok(Taken::Frame),
             Some(_) | None => {

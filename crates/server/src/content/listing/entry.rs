@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-/// One entry of a folder.
+/// A file or folder that a listing names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The name as the file system has it: any bytes but NUL and `/`.

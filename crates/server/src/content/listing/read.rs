@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::entry::{Entry, Kind};
 
-/// One system call gives this many bytes of names, which is some 800 entries.
+/// Bytes of names that a system call gives at most, which is some 800 entries.
 const NAMES_BYTES: usize = 32 * 1024;
 
 /// Reads the folder at `path`, which is relative to the open folder `root` (slashes around it do not matter;

@@ -57,7 +57,7 @@ pub(super) fn source_of(opened: Opened, held_file_bytes_max: u64) -> Result<File
 
 /// Reads as many bytes as the stamp says there are; `None` if there are more or fewer.
 pub(super) fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno> {
-    // One byte more, so that a file which has grown shows it.
+    // A byte more than the stamp says is read, so that a file which has grown shows it.
     let mut bytes = vec![0; stamp.size_bytes as usize + 1];
     let mut filled = 0;
     while filled < bytes.len() {

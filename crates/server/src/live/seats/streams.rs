@@ -11,7 +11,7 @@ use super::super::seat::Seat;
 /// Marks the number of a stream's seat. No table of connections is as long.
 pub(super) const OF_STREAM: u32 = 1 << 31;
 
-/// See the module's text.
+/// The seats of exchanges of HTTP/2, by slot and stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamSeats {
     /// By slot and stream: where in the list.

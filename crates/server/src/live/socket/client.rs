@@ -16,7 +16,7 @@ use crate::live::permit::Rights;
 use crate::live::tokens::Verdict;
 use crate::live::turns::LineClient;
 
-/// See the module's text.
+/// A client of a WebSocket that sends commands.
 #[derive(Debug)]
 pub(crate) struct CommandClient {
     pub(crate) rights: Rights,
@@ -31,7 +31,7 @@ pub(crate) struct CommandClient {
     pub(crate) catching_up: Option<(Arc<Interest>, u64)>,
     /// The channel that waits for a form, or for its turn to be compared with topics.
     pub(crate) held: Option<Arc<Interest>>,
-    /// Who it is, for patterns are shared out by client.
+    /// The number of the client, by which work on patterns is shared out.
     pub(crate) number: u64,
     /// When its token ends, in seconds since 1970; 0 for never.
     pub(crate) ends_at_s: u64,

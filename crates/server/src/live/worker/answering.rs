@@ -7,8 +7,7 @@ use std::sync::Arc;
 use staunch_engine::{Answer, Answered};
 use staunch_live::mercure::is_reserved;
 use staunch_live::{TopicName, Update, Value};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::counts::count;
@@ -42,7 +41,7 @@ impl LiveWorker {
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
-        // Who was told of an update finds it, also at a worker that has not read its mail yet.
+        // A publisher that was answered finds its update, also at a worker that has not read its mail yet.
         if self.is_behind() {
             self.behind.push(answer.address());
             return answer.later();
@@ -86,7 +85,8 @@ impl LiveWorker {
         };
         let version = staunch_live::Version { number: update.number, ..self.view.version() };
         if update.private {
-            // It is for this reader alone: no cache keeps it, and no other is answered from it.
+            // The answer is for this reader alone: no cache keeps it, and no other reader is answered from
+            // it.
             let mut document = Document::new(version, &update, topic, "private, no-store");
             let prepared = document.find(None, |_| false);
             return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);

@@ -198,7 +198,7 @@ impl LiveWorker {
         client.catching_up = catching_up;
         client.held = waits.as_ref().map(|(channel, _)| channel.clone());
         if is_full {
-            // It comes back, with what it has.
+            // The client comes back, with what it has.
             return Obeyed::Close(Closing::FULL);
         }
         if let Some(socket) = self.seats.socket(slot) {

@@ -227,7 +227,7 @@ mod tests {
                 let socket = socket(&mut worker);
                 assert!(socket.is_to_be_asked && socket.closing.is_none());
                 assert_eq!(socket.ask_for_life(), ask);
-                // It was asked, and has answered.
+                // The client was asked for a sign of life, and has answered.
                 (socket.is_to_be_asked, socket.is_silent) = (false, false);
             }
             socket(&mut worker).is_silent = true;

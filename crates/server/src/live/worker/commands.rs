@@ -29,13 +29,13 @@ const RENEWED_S: u64 = 30;
 
 /// What becomes of a command.
 pub(super) enum Obeyed {
-    /// It is answered so.
+    /// The command is answered so.
     Reply(String),
-    /// It has no answer, or has been given it.
+    /// The command has no answer, or has been given it.
     Done,
-    /// It stays the first.
+    /// The command stays the first in line until this has come.
     Waits(Wait),
-    /// It stays the first until what is about to be sent was sent.
+    /// The command stays the first in line until what is about to be sent was sent.
     Later,
     /// The connection is closed.
     Close(Closing),
@@ -248,7 +248,7 @@ impl LiveWorker {
 
     /// Answers with last updates of a channel; so many bytes of them as one answer may have.
     fn history(&mut self, slot: u32, id: u32, wanted: &History) -> Obeyed {
-        // Who was told of an update finds it, also at a worker that has not read its mail yet.
+        // A publisher that was told of its update finds it, also at a worker that has not read its mail yet.
         if self.is_behind() {
             return Obeyed::Waits(Wait::View(Awaited::Letter));
         }

@@ -6,10 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Answer, Answered};
 use staunch_live::{Joined, Marks, Shape};
-use staunch_protocol::http1::Request;
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
 use staunch_protocol::websocket::{Accepted, Refusal, UpgradeRequest, accept};
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use super::super::counts::{count, place};
 use super::super::events::Wish;

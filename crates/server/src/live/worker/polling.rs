@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use staunch_engine::{Address, Answer, Answered, Departure};
 use staunch_live::quotes::{ListFault, read_list};
 use staunch_live::{Letter, News, Request as Asked, TopicName, Version, decode_form};
-use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
+use staunch_protocol::{Request, Status};
 
 use super::super::mail::LiveMail;
 use super::super::permit::Rights;
@@ -18,14 +17,14 @@ use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
 
-/// Place of long polls among the transports.
+/// UpdateKey of long polls among the transports.
 const LONG_POLLS: usize = 2;
 
 /// What becomes of a poll that may wait.
 pub(super) enum Wait {
-    /// It waits.
+    /// The poll waits.
     Later,
-    /// Its query is wrong.
+    /// The query of the poll is wrong.
     Faulty(&'static str),
     /// There are as many readers as may be, and it would be one.
     Full,

@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
 use staunch_live::{Awaited, Form, Joined, Marks, Reader, TopicName, Transport};
-use staunch_protocol::http1::Request;
-use staunch_protocol::{Method, Status};
+use staunch_protocol::{Method, Request, Status};
 
 use super::super::counts::{count, place};
 use super::super::events::{StreamHead, Wish};

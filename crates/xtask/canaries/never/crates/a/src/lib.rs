@@ -1,3 +1,3 @@
 //! A crate that promises nothing.
 #![forbid(unsafe_code)]
-// It would never do so here.
+// The crate would never do so here.

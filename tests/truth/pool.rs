@@ -18,7 +18,7 @@ const CATCH_UP_MAX: Duration = Duration::from_millis(50);
 
 /// Workers and who waits for one.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct WorkerPool {
     service_time: Duration,
     work: Work,
     state: Mutex<State>,
@@ -38,7 +38,7 @@ struct Ticket {
     changed: Condvar,
 }
 
-impl Desk {
+impl WorkerPool {
     /// Idle workers.
     pub(crate) fn new(workers: usize, service_time: Duration, work: Work) -> Self {
         let state = State { idle: vec![Instant::now(); workers], waiting: VecDeque::new() };
@@ -121,59 +121,59 @@ mod tests {
     use super::*;
 
     /// Waits until so many stand in the queue.
-    fn await_waiting(desk: &Desk, count: usize) {
-        while desk.lock().waiting.len() < count {
+    fn await_waiting(pool: &WorkerPool, count: usize) {
+        while pool.lock().waiting.len() < count {
             std::thread::yield_now();
         }
     }
 
     #[test]
     fn the_first_to_come_is_the_first_to_be_served() {
-        let desk = Desk::new(1, Duration::from_millis(1), Work::Sleep);
+        let pool = WorkerPool::new(1, Duration::from_millis(1), Work::Sleep);
         let order = Mutex::new(Vec::new());
-        let worker = desk.take_worker();
+        let worker = pool.take_worker();
         std::thread::scope(|scope| {
             for number in 0..8 {
-                let (desk, order) = (&desk, &order);
+                let (pool, order) = (&pool, &order);
                 scope.spawn(move || {
-                    let worker = desk.take_worker();
+                    let worker = pool.take_worker();
                     order.lock().unwrap().push(number);
-                    desk.release_worker(worker);
+                    pool.release_worker(worker);
                 });
-                await_waiting(desk, number + 1);
+                await_waiting(pool, number + 1);
             }
             assert!(order.lock().unwrap().is_empty());
-            desk.release_worker(worker);
+            pool.release_worker(worker);
         });
         assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(desk.lock().idle.len(), 1);
+        assert_eq!(pool.lock().idle.len(), 1);
     }
 
     #[test]
     fn services_follow_each_other_without_a_gap() {
         let millisecond = Duration::from_millis(1);
-        let desk = Desk::new(1, 10 * millisecond, Work::Sleep);
+        let pool = WorkerPool::new(1, 10 * millisecond, Work::Sleep);
         let now = Instant::now();
         let before = now - millisecond;
         // The worker was idle: the service begins with the arrival.
-        assert_eq!(desk.departure(now, before, before), now + 10 * millisecond);
+        assert_eq!(pool.departure(now, before, before), now + 10 * millisecond);
         // The worker was busy until later: the service begins then.
-        assert_eq!(desk.departure(before, now, before), now + 10 * millisecond);
+        assert_eq!(pool.departure(before, now, before), now + 10 * millisecond);
         // Nothing is served in a stall.
-        assert_eq!(desk.departure(before, before, now), now + 10 * millisecond);
+        assert_eq!(pool.departure(before, before, now), now + 10 * millisecond);
         // A process that was stopped does not serve in no time what it missed.
         let long_ago = now - Duration::from_secs(1);
-        assert!(desk.departure(long_ago, long_ago, long_ago) >= now - CATCH_UP_MAX + 10 * millisecond);
+        assert!(pool.departure(long_ago, long_ago, long_ago) >= now - CATCH_UP_MAX + 10 * millisecond);
     }
 
     #[test]
     fn the_end_sends_everybody_home() {
-        let desk = Desk::new(1, Duration::from_secs(3600), Work::Sleep);
+        let pool = WorkerPool::new(1, Duration::from_secs(3600), Work::Sleep);
         let pace = Pace::new();
         std::thread::scope(|scope| {
             let served: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| desk.serve(Instant::now(), &pace).is_ok())).collect();
-            await_waiting(&desk, 3);
+                (0..4).map(|_| scope.spawn(|| pool.serve(Instant::now(), &pace).is_ok())).collect();
+            await_waiting(&pool, 3);
             pace.end();
             assert!(served.into_iter().all(|thread| !thread.join().unwrap()));
         });

@@ -1,4 +1,4 @@
-//! A desk at which a test plays both the engine and the peers of a backend.
+//! A backend and a peer of it: a test plays both the engine and the peers of a backend.
 //!
 //! Owns the sizes of the backend and what has happened; the harness of the conformance tests holds each event
 //! against the contract. It must never wait for ever: a test that hangs fails after [`PATIENCE`].
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// After this long a burst is over.
 const BURST: Duration = Duration::from_millis(20);
 
-/// Sizes of a desk.
+/// Sizes of a fixture.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) capacity: Capacity,
@@ -45,13 +45,13 @@ impl Default for Sizes {
     }
 }
 
-/// The desk.
-pub(crate) struct Desk {
+/// A backend whose engine and peers are played by a test.
+pub(crate) struct Fixture {
     harness: Harness<Uring>,
     events: VecDeque<Event>,
 }
 
-impl Deref for Desk {
+impl Deref for Fixture {
     type Target = Harness<Uring>;
 
     fn deref(&self) -> &Harness<Uring> {
@@ -59,7 +59,7 @@ impl Deref for Desk {
     }
 }
 
-impl DerefMut for Desk {
+impl DerefMut for Fixture {
     fn deref_mut(&mut self) -> &mut Harness<Uring> {
         &mut self.harness
     }
@@ -91,7 +91,7 @@ impl Sizes {
     }
 }
 
-impl Desk {
+impl Fixture {
     /// `None` where io_uring may not be used.
     pub(crate) fn new(sizes: Sizes) -> Option<Self> {
         let listener = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), sizes.backlog).unwrap();
@@ -102,7 +102,7 @@ impl Desk {
         Some(Self { harness: Harness::around(io, waker, address), events: VecDeque::new() })
     }
 
-    /// A desk that connects.
+    /// A fixture that connects.
     pub(crate) fn client(sizes: Sizes) -> Option<Self> {
         let waker = Waker::new().unwrap();
         let io = sizes.backend(Vec::new(), waker.clone())?;

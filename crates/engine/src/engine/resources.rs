@@ -11,7 +11,7 @@ use super::settings::{IoChoice, Settings};
 use crate::control::Control;
 use crate::listening::{self, Inherited};
 use crate::order::ListenerName;
-use crate::pressure::{Means, Memory, connection_limit, memory_budget};
+use crate::pressure::{HostResources, Memory, connection_limit, memory_budget};
 use crate::start_error::StartError;
 
 /// The backend chosen, and why.
@@ -67,14 +67,15 @@ pub(super) fn limit_connections(
 ) -> Result<(u64, String), StartError> {
     let memory = memory_there_is();
     let (memory_bytes, memory_is_limited) = memory.for_sockets();
-    let means = Means {
+    let resources = HostResources {
         is_uring: matches!(backend, ChosenBackend::Uring(_)),
         descriptors,
         memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
         memory_is_limited,
         process_bytes: memory.process_bytes,
     };
-    connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
+    connection_limit(settings.connections_max, &settings.pressure, resources)
+        .map_err(StartError::Configuration)
 }
 
 /// Where is listened at, in plain text and secured, and each worker's sockets with their names.

@@ -1,8 +1,7 @@
-//! The Unix socket where somebody who looks gets snapshots: one at once, then one a second, each a line of
-//! JSON.
+//! The Unix socket where viewers get snapshots: one at once, then one a second, each a line of JSON.
 //!
-//! One socket an interface, named after it, so that nobody needs to know the daemon. It must never be waited
-//! for: who reads too slowly is closed.
+//! There is a socket for each interface, named after it, so that a viewer need not know the daemon. The
+//! daemon must never wait for it: a viewer that reads too slowly is cut off.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -28,36 +27,39 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Anybody of this host may look: there are counts, and nobody's address.
 const MODE: u32 = 0o666;
 
-/// Why there is no door.
+/// Why there is no socket.
 #[derive(Debug)]
-pub enum DoorError {
+pub enum StatusSocketError {
     /// Another gate answers there, which is said in a sentence.
     Taken(String),
     /// The socket cannot be made, which is said in a sentence: nobody can look.
     Unusable(String),
 }
 
-/// A door, closed until it is opened. Dropping it removes the socket.
+/// The socket of an interface, which answers once it is opened. Dropping it removes the socket.
 #[derive(Debug)]
-pub struct Door {
+pub struct StatusSocket {
     path: PathBuf,
     listener: Option<UnixListener>,
 }
 
-impl Door {
+impl StatusSocket {
     /// Takes the place for an interface. Starts no thread.
     ///
     /// # Errors
     /// A daemon is there already, or the socket cannot be made.
-    pub fn new(interface: &str) -> Result<Self, DoorError> {
+    pub fn new(interface: &str) -> Result<Self, StatusSocketError> {
         let path = path(interface, is_first_namespace());
         let said = |error: io::Error| {
-            DoorError::Unusable(format!("{}: {error}; `staunch gate status` will not work", path.display()))
+            StatusSocketError::Unusable(format!(
+                "{}: {error}; `staunch gate status` will not work",
+                path.display()
+            ))
         };
         fs::create_dir_all(FOLDER).map_err(said)?;
         if UnixStream::connect(&path).is_ok() {
             let text = format!("another gate protects {interface}: it answers at {}", path.display());
-            return Err(DoorError::Taken(text));
+            return Err(StatusSocketError::Taken(text));
         }
         // What a daemon left that was killed.
         let _ = fs::remove_file(&path);
@@ -73,12 +75,12 @@ impl Door {
     pub fn open(&mut self, board: &Board) -> io::Result<()> {
         let (listener, board) = (self.listener.take(), board.clone());
         let accept = move || listener.iter().for_each(|listener| accept(listener, &board));
-        thread::Builder::new().name("gate-door".into()).spawn(accept)?;
+        thread::Builder::new().name("gate-status".into()).spawn(accept)?;
         Ok(())
     }
 }
 
-impl Drop for Door {
+impl Drop for StatusSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -94,7 +96,7 @@ fn accept(listener: &UnixListener, board: &Board) {
         let Some(number) = seat(&seats, &stream) else { continue };
         let (board, seen_off) = (board.clone(), Arc::clone(&seats));
         let tell = move || {
-            // Who looks goes away: that is the usual end.
+            // A viewer that goes away is the usual end.
             let _ = tell(stream, &board);
             lock(&seen_off).give_back(number);
         };

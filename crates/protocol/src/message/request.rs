@@ -2,13 +2,13 @@
 //!
 //! It owns the vocabulary between session and handler. It must never hold bytes of its own.
 
+use super::{BodyIn, Fields, Method, Version};
 use crate::limits::HEAD_BYTES_MAX;
-use crate::message::{BodyIn, Fields, Method, Version};
 
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The method.
+    /// The method of the request line.
     pub method: Method,
     /// Path as sent: begins with `/`, or is `*` (OPTIONS and CONNECT only). Not decoded.
     pub path: &'a [u8],
@@ -25,13 +25,13 @@ pub struct Request<'a> {
     pub repeated: u16,
     /// The whole head as received, from the request line to the blank line.
     pub head: &'a [u8],
-    pub(super) kept: Kept,
+    pub(crate) kept: Kept,
 }
 
 /// Where in the head the values stand that a handler may ask for: the first of each name. Places instead of
 /// slices, so that a request is no longer than what is moved without a call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Names (as the bits of [`Request`]) that came.
     names: u16,
     /// Start and end, by the bit's number.
@@ -40,22 +40,22 @@ pub(super) struct Kept {
 
 /// Start and end of a part within the bytes it stands in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span(u16, u16);
+pub(crate) struct Span(u16, u16);
 
 impl Span {
-    pub(super) fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         Self(start as u16, end as u16)
     }
 
     /// Where a part stands; `None` if it does not.
-    pub(super) fn of(part: &[u8], bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn of(part: &[u8], bytes: &[u8]) -> Option<Self> {
         let start = part.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
         let end = start + part.len();
         (end <= bytes.len()).then_some(Self::new(start, end))
     }
 
     #[inline]
-    pub(super) fn slice(self, bytes: &[u8]) -> &[u8] {
+    pub(crate) fn slice(self, bytes: &[u8]) -> &[u8] {
         bytes.get(usize::from(self.0)..usize::from(self.1)).unwrap_or_default()
     }
 }
@@ -69,7 +69,7 @@ const _: () = assert!(size_of::<Request<'_>>() <= 120);
 impl Kept {
     /// Keeps the place of a value. Gives false if the name came before: then the first one stays.
     #[inline]
-    pub(super) fn keep(&mut self, name: u16, start: usize, length: usize) -> bool {
+    pub(crate) fn keep(&mut self, name: u16, start: usize, length: usize) -> bool {
         let first = self.names & name == 0;
         if first {
             self.names |= name;
@@ -103,49 +103,49 @@ impl<'a> Request<'a> {
         self.kept.names & names != 0
     }
 
-    /// Accept-Encoding.
+    /// The value of `Accept-Encoding`.
     #[inline]
     pub fn accept_encoding(&self) -> Option<&'a [u8]> {
         self.first(Self::ACCEPT_ENCODING)
     }
 
-    /// Accept.
+    /// The value of `Accept`.
     #[inline]
     pub fn accept(&self) -> Option<&'a [u8]> {
         self.first(Self::ACCEPT)
     }
 
-    /// Range.
+    /// The value of `Range`.
     #[inline]
     pub fn range(&self) -> Option<&'a [u8]> {
         self.first(Self::RANGE)
     }
 
-    /// If-Range.
+    /// The value of `If-Range`.
     #[inline]
     pub fn if_range(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_RANGE)
     }
 
-    /// If-Match.
+    /// The value of `If-Match`.
     #[inline]
     pub fn if_match(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_MATCH)
     }
 
-    /// If-None-Match.
+    /// The value of `If-None-Match`.
     #[inline]
     pub fn if_none_match(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_NONE_MATCH)
     }
 
-    /// If-Modified-Since.
+    /// The value of `If-Modified-Since`.
     #[inline]
     pub fn if_modified_since(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_MODIFIED_SINCE)
     }
 
-    /// If-Unmodified-Since.
+    /// The value of `If-Unmodified-Since`.
     #[inline]
     pub fn if_unmodified_since(&self) -> Option<&'a [u8]> {
         self.first(Self::IF_UNMODIFIED_SINCE)
@@ -160,7 +160,7 @@ impl<'a> Request<'a> {
         self.head.get(usize::from(start)..usize::from(end))
     }
 
-    /// The field lines.
+    /// All fields of the head, line by line.
     pub fn field_lines(&self) -> Fields<'a> {
         let start = memchr::memchr(b'\n', self.head).map_or(self.head.len(), |end| end + 1);
         let end = self.head.len().saturating_sub(2).max(start);

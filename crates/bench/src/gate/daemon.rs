@@ -60,14 +60,14 @@ impl GateProcess {
             listen(errors, &said);
         }
         let (namespace, interface) = (bed.server.clone(), bed.interface.clone());
-        let mut door = Self { child, namespace, interface, staunch: staunch.to_path_buf(), said };
-        door.wait_ready()?;
+        let mut daemon = Self { child, namespace, interface, staunch: staunch.to_path_buf(), said };
+        daemon.wait_ready()?;
         // Its loop has given itself the lowest real-time priority by then.
         sleep(SETTLING);
-        let number = door.child.id().to_string();
+        let number = daemon.child.id().to_string();
         let raised = Command::new("chrt").args(["--all-tasks", "-f", "-p", PRIORITY, &number]).output();
         match raised {
-            Ok(output) if output.status.success() => Ok(door),
+            Ok(output) if output.status.success() => Ok(daemon),
             Ok(output) => Err(format!("chrt: {}", String::from_utf8_lossy(&output.stderr).trim())),
             Err(error) => Err(format!("chrt: {error}")),
         }

@@ -1,4 +1,0 @@
-//! Tests that follow later.
-
-/// Nobody has mended it yet.
-pub struct Later;
