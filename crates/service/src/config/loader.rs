@@ -11,9 +11,11 @@ use staunch_server::SiteError;
 use super::exposure;
 
 /// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
-const CODE_CONFIGURATION: u8 = 78;
+pub const CODE_CONFIGURATION: u8 = 78;
 /// Exit code for a command that was called wrongly.
 const CODE_USAGE: u8 = 2;
+/// Exit code for a missing right (`EX_NOPERM` of sysexits.h).
+pub const CODE_NO_RIGHT: u8 = 77;
 /// Exit code for what went wrong on the way.
 const CODE_FAILURE: u8 = 1;
 
@@ -22,17 +24,22 @@ const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
 
 /// Why a command ends, and with which code.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// What the process ends with.
-    pub(crate) code: u8,
+    pub code: u8,
     /// Sentences for the one who called it, one per line.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Failure {
     /// The configuration is to blame.
-    pub(crate) fn configuration(text: impl Into<String>) -> Self {
+    pub fn configuration(text: impl Into<String>) -> Self {
         Self { code: CODE_CONFIGURATION, text: text.into() }
+    }
+
+    /// A right is missing.
+    pub fn no_right(text: impl Into<String>) -> Self {
+        Self { code: CODE_NO_RIGHT, text: text.into() }
     }
 }
 
@@ -69,45 +76,45 @@ impl fmt::Display for Failure {
 
 /// Flags and the name of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Loader {
+pub struct Loader {
     flags: Vec<(String, String)>,
     file: Option<PathBuf>,
 }
 
 impl Loader {
     /// What the command line said. Without a file there, `STAUNCH_CONFIG` may name one.
-    pub(crate) fn new(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+    pub fn new(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
         let named = || std::env::var_os("STAUNCH_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
         Self { flags, file: file.or_else(named) }
     }
 
     /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the
     /// service's is there, it is meant.
-    pub(crate) fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+    pub fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
         let named = Self::new(flags, file);
         let service = || Some(PathBuf::from(SERVICE_SETTINGS)).filter(|file| file.exists());
         Self { file: named.file.or_else(service), ..named }
     }
 
     /// This one, or the service's file if it names none and that is there.
-    pub(crate) fn or_service(&self) -> Self {
+    pub fn or_service(&self) -> Self {
         Self::of_service(self.flags.clone(), self.file.clone())
     }
 
     /// What the settings are called in messages.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.file
             .as_ref()
             .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
     }
 
     /// Variables that look like settings and are none, in sentences.
-    pub(crate) fn unknown_variables() -> Vec<String> {
+    pub fn unknown_variables() -> Vec<String> {
         staunch_config::unknown_variables(&environment())
     }
 
     /// The file they stand in, if they do.
-    pub(crate) fn file(&self) -> Option<&Path> {
+    pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
@@ -115,7 +122,7 @@ impl Loader {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn sources(&self) -> Result<Sources, Failure> {
+    pub fn sources(&self) -> Result<Sources, Failure> {
         let text = |path: &PathBuf| {
             let text = std::fs::read_to_string(path);
             let text =
@@ -133,7 +140,7 @@ impl Loader {
     ///
     /// # Errors
     /// Everything that is wrong with them.
-    pub(crate) fn load(&self) -> Result<Config, Failure> {
+    pub fn load(&self) -> Result<Config, Failure> {
         let sources = self.sources()?;
         let mut reading = staunch_config::read_whole(&sources);
         exposure::look(&mut reading);

@@ -31,14 +31,14 @@ const REST_MS: u64 = 100;
 const READ_BYTES: usize = 4096;
 
 /// A listener without a thread yet.
-pub(crate) struct Listener(Entrance);
+pub struct Listener(Entrance);
 
 impl Listener {
     /// Listens. `takes_over`: another process of this user listens there, and will end.
     ///
     /// # Errors
     /// An address that is taken, not ours, or needs a privilege.
-    pub(crate) fn bind(address: &AdminAddress, takes_over: bool) -> Result<Self, String> {
+    pub fn bind(address: &AdminAddress, takes_over: bool) -> Result<Self, String> {
         let opened = Entrance::open(address, takes_over).map(Self);
         opened.map_err(|error| format!("cannot listen on the admin address {address}: {error}"))
     }
@@ -47,13 +47,13 @@ impl Listener {
     ///
     /// # Errors
     /// Those of chown(2).
-    pub(crate) fn give(&self, user: &Identity) -> Result<(), String> {
+    pub fn give(&self, user: &Identity) -> Result<(), String> {
         let fault = |error| format!("cannot give the admin address {} to {user}: {error}", self.address());
         self.0.give(user).map_err(fault)
     }
 
     /// Where, with the port taken.
-    pub(crate) fn address(&self) -> AdminAddress {
+    pub fn address(&self) -> AdminAddress {
         self.0.address()
     }
 
@@ -61,7 +61,7 @@ impl Listener {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn serve(self, admin: Admin) -> Result<AdminDoor, String> {
+    pub fn serve(self, admin: Admin) -> Result<AdminDoor, String> {
         let (listener, closed) = (Arc::new(self.0), Arc::new(AtomicBool::new(false)));
         let desk = Desk {
             door: AdminDoor { listener: Arc::clone(&listener), closed: Arc::clone(&closed) },
@@ -78,14 +78,14 @@ impl Listener {
 }
 
 /// A listener with a thread behind it.
-pub(crate) struct AdminDoor {
+pub struct AdminDoor {
     listener: Arc<Entrance>,
     closed: Arc<AtomicBool>,
 }
 
 impl AdminDoor {
     /// Accepts no more. What is being answered is answered.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.closed.store(true, Relaxed);
         // It fails only for what is no socket; the thread wakes up by it.
         let _ = socket::stop_listening(&self.listener);
@@ -95,12 +95,12 @@ impl AdminDoor {
     ///
     /// # Errors
     /// Those of rename(2).
-    pub(crate) fn take_name(&self) -> io::Result<()> {
+    pub fn take_name(&self) -> io::Result<()> {
         self.listener.take_name()
     }
 
     /// Leaves no socket file behind, unless it is another process's.
-    pub(crate) fn leave_name(&self) {
+    pub fn leave_name(&self) {
         self.listener.leave_name();
     }
 

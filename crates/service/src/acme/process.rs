@@ -12,7 +12,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::Args;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{CWD, Dir, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -35,22 +34,17 @@ const IS_FOLDER: OFlags =
 /// The right to pass through a folder, without listing it, for group and others.
 const PASSAGE: u32 = 0o011;
 
-/// Arguments of the hidden subcommand.
-#[derive(Args, Debug)]
-pub(crate) struct AgentArguments {
-    /// Folder with certificates and keys
-    folder: PathBuf,
-
-    /// User to become
-    user: Option<String>,
-
-    /// How much it is confined
-    #[arg(long)]
-    sandbox: String,
-
-    /// Files that it is to read
-    #[arg(long)]
-    read: Vec<PathBuf>,
+/// What the hidden subcommand is told.
+#[derive(Debug)]
+pub struct AgentPlan {
+    /// Folder with certificates and keys.
+    pub folder: PathBuf,
+    /// User to become.
+    pub user: Option<String>,
+    /// How much of the process is confined, in the word of the settings.
+    pub sandbox: String,
+    /// Files that the agent is to read.
+    pub read: Vec<PathBuf>,
 }
 
 /// Starts the agent, and gives the server's end of the line to it.
@@ -144,21 +138,21 @@ fn open_passage(folder: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Standard input is no line to a server; the user cannot be assumed; no thread can be started.
-pub(crate) fn run(arguments: &AgentArguments) -> Result<(), Failure> {
-    if let Some(user) = &arguments.user {
+pub fn run(plan: &AgentPlan) -> Result<(), Failure> {
+    if let Some(user) = &plan.user {
         let user = Identity::find(user).map_err(|unknown| format!("user: {unknown}"))?;
         user.assume().map_err(|error| error.to_string())?;
     }
     let line = io::stdin().as_fd().try_clone_to_owned();
     let line = Line::of(line.map_err(|error| format!("no line to a server: {error}"))?);
-    let sandbox = confinement::sandbox(Choice::parse(&arguments.sandbox)?);
+    let sandbox = confinement::sandbox(Choice::parse(&plan.sandbox)?);
     // Before the first message, and before it speaks with anybody.
-    let missing = staunch_confine::confine_client(sandbox, &arguments.read, &arguments.folder);
+    let missing = staunch_confine::confine_client(sandbox, &plan.read, &plan.folder);
     for what in missing.map_err(|missing| missing.to_string())? {
         // Fails when the server has ended, of which the agent hears by itself.
         let _ = line.tell(&ToServer::Say(format!("acme: the agent is not wholly confined: {what}")));
     }
-    let store = Store::new(arguments.folder.clone());
+    let store = Store::new(plan.folder.clone());
     let end = || std::process::exit(0);
     staunch_acme::run(line, store, end).map_err(|error| format!("acme: {error}").into())
 }

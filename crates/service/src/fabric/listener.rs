@@ -73,7 +73,7 @@ impl FabricListener {
 
 /// What the server on this host with a fabric on that interface knows; nothing if there is none, or it is
 /// another user's.
-pub(crate) fn ask(interface: &str) -> Option<FabricFigures> {
+pub fn ask(interface: &str) -> Option<FabricFigures> {
     let address = SocketAddr::from_abstract_name(name(interface)).ok()?;
     let server = UnixStream::connect_addr(&address).ok()?;
     server.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -15,7 +15,6 @@ use staunch_server::LiveSites;
 use staunch_server::metrics::{FabricFigures, FabricLoad};
 
 use crate::config::Failure;
-use crate::dostp::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};
 
 /// The port of the fabric, on every node.
 pub(super) const PORT: u16 = 5290;
@@ -188,19 +187,25 @@ fn failure(options: &Options, error: &io::Error) -> Failure {
             None => format!("{} at the start, or `staunch dostp serve --give-to`", Backend::Ring.needs()),
             Some(backend) => format!("{} at the start", backend.needs()),
         };
-        return Failure {
-            code: CODE_NO_RIGHT,
-            text: format!("fabric: {interface}: {error}: it needs {needs}"),
-        };
+        return Failure::no_right(format!("fabric: {interface}: {error}: it needs {needs}"));
     }
     if error.kind() == ErrorKind::AddrInUse {
         let whom = match options.backend {
             Some(Backend::Udp) => "another server of this host, or a node by udp,",
             _ => "another server of this host",
         };
-        let text = format!("fabric: {whom} has {interface} already: {error}");
-        return Failure { code: CODE_CONFIGURATION, text };
+        return Failure::configuration(format!("fabric: {whom} has {interface} already: {error}"));
     }
-    let code = if is_of_interface(error) { CODE_CONFIGURATION } else { 1 };
-    Failure { code, text: format!("fabric: {interface}: {error}") }
+    let text = format!("fabric: {interface}: {error}");
+    if is_of_interface(error) { Failure::configuration(text) } else { text.into() }
+}
+
+/// Whether the interface is to blame, and may be usable later.
+pub fn is_of_interface(error: &io::Error) -> bool {
+    const NO_DEVICE: i32 = 19;
+    const NO_SUCH_DEVICE_OR_ADDRESS: i32 = 6;
+    matches!(
+        error.kind(),
+        ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::Unsupported | ErrorKind::NotFound
+    ) || matches!(error.raw_os_error(), Some(NO_DEVICE | NO_SUCH_DEVICE_OR_ADDRESS))
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use staunch_config::groups::Content;
+use staunch_config::units::show_size;
 use staunch_config::{Config, Site};
 use staunch_confine::Confinement;
 use staunch_engine::Engine;
@@ -18,7 +19,6 @@ use staunch_server::{LiveShared, LiveSites, Progress, SitesShared};
 use crate::certificates::Pairs;
 use crate::confinement;
 use crate::reach::OwnAddresses;
-use crate::units::show_size;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

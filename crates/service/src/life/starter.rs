@@ -13,7 +13,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use clap::Args;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -45,13 +44,6 @@ const KILL: u8 = b'K';
 const STARTED: u8 = b's';
 const ENDED: u8 = b'e';
 const FAILED: u8 = b'f';
-
-/// Arguments of the hidden subcommand.
-#[derive(Args, Debug)]
-pub(crate) struct StarterArguments {
-    /// User to become
-    user: Option<String>,
-}
 
 /// The server's end.
 #[derive(Debug)]
@@ -167,14 +159,14 @@ fn receive(line: &OwnedFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     }
 }
 
-/// Runs the process until its server has ended.
+/// Runs the process until its server has ended, as this user (`user`) if one is named.
 ///
 /// # Errors
 /// Standard input is no line to a server; the user cannot be assumed.
-pub(crate) fn run(arguments: &StarterArguments) -> Result<(), Failure> {
+pub fn run(user: Option<&str>) -> Result<(), Failure> {
     // The next server belongs to the group of this one, as if that had started it.
     let group = staunch_confine::group_of_parent();
-    if let Some(user) = &arguments.user {
+    if let Some(user) = user {
         let user = Identity::find(user).map_err(|unknown| format!("user: {unknown}"))?;
         user.assume().map_err(|error| error.to_string())?;
     }

@@ -14,7 +14,7 @@ use crate::config::Failure;
 
 /// Names for which the settings ask for a certificate by ACME, each once. IPv6 addresses stand without
 /// brackets.
-pub(crate) fn wanted_names(config: &Config) -> Vec<String> {
+pub fn wanted_names(config: &Config) -> Vec<String> {
     let for_all = config.tls.tls == Some(Told::Auto);
     let of_sites = config.sites.iter().filter(|site| for_all || site.tls == Some(Told::Auto));
     let named = config.acme.name.iter().filter(|_| for_all);
@@ -65,7 +65,7 @@ pub(crate) fn store(config: &Config) -> Result<Option<Store>, Failure> {
 ///
 /// # Errors
 /// No setting says where the state folder is.
-pub(crate) fn state_store(config: &Config) -> Result<Store, Failure> {
+pub fn state_store(config: &Config) -> Result<Store, Failure> {
     Ok(StateFolder::of(config)?.store())
 }
 

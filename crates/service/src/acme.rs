@@ -6,7 +6,6 @@
 //! [`Agent::listen`] once threads may be started, [`Agent::configure`] whenever the settings change,
 //! [`Agent::rest`] when another process takes over.
 
-mod command;
 mod figures;
 mod listening;
 mod process;
@@ -28,8 +27,7 @@ use crate::config::Failure;
 use figures::AcmeFigures;
 use listening::ServerEnd;
 
-pub(crate) use command::{CertificatesCommand, run as run_command};
-pub(crate) use process::{AgentArguments, run as run_agent};
+pub use process::{AgentPlan, run as run_agent};
 
 /// Ports at which an authority checks challenges (RFC 8555, section 8.3; RFC 8737, section 3).
 const HTTP_PORT: u16 = 80;

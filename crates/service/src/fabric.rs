@@ -28,8 +28,9 @@ use crate::config::Failure;
 use load::LoadMeter;
 use thread::{FabricOrder, FabricThread};
 
-pub(crate) use listener::ask;
+pub use listener::ask;
 pub(crate) use opening::OpenFabric;
+pub use opening::is_of_interface;
 
 /// A fabric at work.
 pub(crate) struct ServedFabric {

@@ -33,8 +33,9 @@ use staunch_engine::Inherited;
 
 pub(crate) use duties::{DrainTimes, Duties, Reloaded};
 pub(crate) use handover::Further;
-pub(crate) use pid_file::{OwnPidFile, ReloadNote};
-pub(crate) use starter::{StarterArguments, run as run_starter};
+pub(crate) use pid_file::OwnPidFile;
+pub use pid_file::ReloadNote;
+pub use starter::run as run_starter;
 
 use crate::settings;
 use handover::{Handed, LastWords, Ready, Received};

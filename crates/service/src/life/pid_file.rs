@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 
 /// What came of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ReloadNote {
+pub struct ReloadNote {
     /// The process that was asked.
-    pub(crate) process: u32,
+    pub process: u32,
     /// Which of its reloads.
-    pub(crate) number: u64,
+    pub number: u64,
     /// Whether the configuration is in use.
-    pub(crate) is_applied: bool,
+    pub is_applied: bool,
     /// What is to be said.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl ReloadNote {
     /// The note beside a PID file, if one can be read there.
-    pub(crate) fn beside(pid_file: &Path) -> Option<Self> {
+    pub fn beside(pid_file: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(note_name(pid_file)).ok()?).ok()
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Order: [`ServedGate::put_up`] once sockets are bound and before anything is confined, [`ServedGate::run`]
 //! afterwards, [`WorkingGate::take_down`] when the server has ended. What it cannot do once it is confined:
-//! see
-//! that interfaces are renamed or removed, and come back to one.
+//! see that
+//! interfaces are renamed or removed, and come back to one.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use staunch_gate::controller::Settings;
 use staunch_gate::daemon::{Daemon, Plan};
+use staunch_gate::metrics;
 use staunch_gate::program::{Reject, Way};
+use staunch_server::MoreMetrics;
 use staunch_server::log::Notice;
-
-use super::metrics;
 
 /// A gate of a server, standing.
 pub(crate) struct ServedGate {
@@ -31,7 +31,7 @@ pub(crate) struct WorkingGate {
     stop: Arc<AtomicBool>,
     work: JoinHandle<()>,
     /// Behind the server's own.
-    pub(crate) metrics: Option<staunch_server::MoreMetrics>,
+    pub(crate) metrics: Option<MoreMetrics>,
 }
 
 impl ServedGate {
@@ -83,12 +83,13 @@ impl ServedGate {
     pub(crate) fn run(self) -> Result<WorkingGate, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (daemon, stopped) = (self.daemon, Arc::clone(&stop));
-        let metrics = Some(metrics::more(daemon.board()));
+        let board = daemon.board();
+        let metrics: MoreMetrics = Box::new(move || metrics::text(&board.latest()));
         let work = thread::Builder::new().name("gate".into()).spawn(move || daemon.run(&stopped));
         Ok(WorkingGate {
             stop,
             work: work.map_err(|error| format!("cannot start a thread: {error}"))?,
-            metrics,
+            metrics: Some(metrics),
         })
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn refuse_served_stores(started: &Config, new: &Config) -> Result<(),
 ///
 /// # Errors
 /// A file cannot be read, or a key cannot be used.
-pub(crate) fn issuers(config: &Config) -> Result<Vec<Issuer>, Failure> {
+pub fn issuers(config: &Config) -> Result<Vec<Issuer>, Failure> {
     let rules = config.sites.iter().flat_map(|site| &site.live.live_issuer);
     let read = |rule| issuer(rule)?.read().map_err(|error| Failure::configuration(error.to_string()));
     rules.map(read).collect()
@@ -148,7 +148,7 @@ fn read(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The first line of a secret's file.
-pub(crate) fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+pub fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     let text = read(key, file)?;
     Ok(text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec())
 }

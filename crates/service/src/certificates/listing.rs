@@ -12,14 +12,17 @@ use super::{now_unix_s, state_file};
 
 /// A certificate that does not come from an authority by ACME: what it is for, where it stands, and its first
 /// and last second since 1970, or why it cannot be used.
-pub(crate) struct Listed {
-    pub(crate) names: String,
-    pub(crate) place: PathBuf,
-    pub(crate) life: Result<(u64, u64), String>,
+pub struct Listed {
+    /// What the certificate is for.
+    pub names: String,
+    /// Where the certificate stands.
+    pub place: PathBuf,
+    /// First and last second since 1970, or why the certificate cannot be used.
+    pub life: Result<(u64, u64), String>,
 }
 
 /// Certificates of files, and that of the local authority, which the settings name.
-pub(crate) fn listed(config: &Config) -> Vec<Listed> {
+pub fn listed(config: &Config) -> Vec<Listed> {
     let now = now_unix_s();
     let of_files = named_files(config).into_iter().map(|named| {
         let place = named.files.certificate.clone();
