@@ -20,7 +20,6 @@ use staunch_config::Config;
 use staunch_config::syntax::choice::ChallengeWord;
 use staunch_confine::Identity;
 use staunch_engine::Notice;
-use staunch_server::MoreMetrics;
 
 use crate::certificates::{self, Certificates};
 use crate::config::Failure;
@@ -34,7 +33,6 @@ const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
 /// The server's handle of its agent.
-#[derive(Clone)]
 pub(crate) struct Agent(Arc<ServerEnd>);
 
 impl Agent {
@@ -117,25 +115,15 @@ impl Agent {
         let _ = rustix::io::write(&self.0.rest, &1u64.to_ne_bytes());
     }
 
+    /// The agent's attempts, as Prometheus reads them.
+    pub(crate) fn metrics(&self) -> String {
+        self.0.figures.text()
+    }
+
     /// A copy of the line to the agent, for the process that takes over.
     pub(crate) fn line(&self) -> Option<OwnedFd> {
         self.0.line.as_fd().try_clone_to_owned().ok()
     }
-}
-
-/// Metrics that follow the server's own: those given, when each certificate ends, and the agent's attempts.
-pub(crate) fn metrics(
-    others: Option<MoreMetrics>,
-    certificates: &Arc<Certificates>,
-    agent: Option<&Agent>,
-) -> MoreMetrics {
-    let (certificates, agent) = (Arc::clone(certificates), agent.cloned());
-    Box::new(move || {
-        let mut text = others.as_ref().map_or_else(String::new, |others| others());
-        text.push_str(&figures::expiries(&certificates.expiries()));
-        text.push_str(&agent.as_ref().map_or_else(String::new, |agent| agent.0.figures.text()));
-        text
-    })
 }
 
 /// The agent's settings, from those of the server. `plain` and `secured`: addresses where HTTP and TLS are

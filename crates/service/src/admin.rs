@@ -87,7 +87,7 @@ impl AdminDoor {
     /// Accepts no more. What is being answered is answered.
     pub fn close(&self) {
         self.closed.store(true, Relaxed);
-        // It fails only for what is no socket; the thread wakes up by it.
+        // The call fails only for what is no socket; the thread wakes up by it.
         let _ = socket::stop_listening(&self.listener);
     }
 

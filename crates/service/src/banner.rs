@@ -14,10 +14,10 @@ use staunch_confine::Confinement;
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
 use staunch_server::log::LineQueue;
-use staunch_server::{LiveShared, LiveSites, Progress, SitesShared};
+use staunch_server::{Progress, SitesShared};
 
-use crate::certificates::Pairs;
 use crate::confinement;
+use crate::parts::Parts;
 use crate::reach::OwnAddresses;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -32,9 +32,7 @@ pub(crate) struct Told<'a> {
     pub(crate) has_file: bool,
     pub(crate) host: OwnAddresses,
     pub(crate) confinement: &'a Confinement,
-    pub(crate) gate: Option<&'a str>,
-    pub(crate) live: Option<&'a LiveSites>,
-    pub(crate) pairs: &'a Pairs,
+    pub(crate) parts: &'a Parts,
 }
 
 /// Says what is served, where, and by what means.
@@ -63,35 +61,12 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     let (memory_bytes, why_memory) = engine.memory_budget_bytes();
     line(format!("  memory       at most {} for slow peers ({why_memory})", show_size(memory_bytes)));
     line(format!("  sandbox      {}", told.confinement));
-    if told.pairs.count() > 0 {
-        line(format!("  tls          {}", describe_certificates(told.pairs)));
-    }
-    if !told.pairs.awaited.is_empty() {
-        let (names, authority) = (told.pairs.awaited.join(", "), &told.config.acme.acme_directory);
-        line(format!("  acme         {authority} is asked for certificates: {names}"));
-    }
-    if let Some(gate) = told.gate {
-        line(format!("  gate         {gate}"));
-    }
-    for live in told.live.iter().flat_map(|live| live.iter()) {
-        line(format!("  live         {}", describe_live(live, &told.config.sites)));
-    }
+    told.parts.describe(told.config).into_iter().for_each(&mut line);
     if let Some(advice) = confinement::advice() {
         line(format!("  user         {advice}"));
     }
     line(format!("  content      {}", describe(&told.config.default_site().content)));
     out.say(&lines.join("\n"));
-}
-
-/// How many certificates there are, and how to trust the local authority.
-fn describe_certificates(pairs: &Pairs) -> String {
-    let count = match pairs.count() {
-        1 => "1 certificate".to_owned(),
-        count => format!("{count} certificates"),
-    };
-    let Some(path) = &pairs.authority else { return count };
-    let path = path.display();
-    format!("{count}; to trust the local authority, import {path} (curl --cacert {path})")
 }
 
 /// A folder by its whole name.
@@ -106,28 +81,6 @@ fn describe_site(site: &Site) -> String {
         (false, false) => site.hosts.join(", "),
     };
     format!("{hosts}: {}", full(&site.content.root))
-}
-
-/// How many readers a site may have, and what else is worth knowing of its live data.
-fn describe_live(live: &LiveShared, sites: &[Site]) -> String {
-    let figures = live.figures();
-    let publish = if live.may_publish() { "" } else { "; nobody may publish (publish_token)" };
-    let own = sites.iter().find(|site| site.name() == live.site());
-    let is_hidden =
-        |path: &&&str| own.is_some_and(|site| site.content.root.join(path.trim_start_matches('/')).exists());
-    let hidden = LiveShared::PATHS.iter().find(is_hidden);
-    let hidden = hidden.map(|path| format!("; {path} is an endpoint, the file of that name is not served"));
-    let kept = live.state_folder().map(|folder| {
-        let topics = figures.topics;
-        format!("; {topics} topics kept in {}", folder.display())
-    });
-    let kept = kept.unwrap_or_default();
-    let name = match (sites.len(), live.site()) {
-        (1, _) => String::new(),
-        (_, "") => "every other host: ".to_owned(),
-        (_, name) => format!("{name}: "),
-    };
-    format!("{name}at most {} readers{publish}{kept}{}", figures.readers_max, hidden.unwrap_or_default())
 }
 
 /// What a folder without index page answers, and how that is changed.

@@ -8,6 +8,7 @@
 mod canonical;
 mod clients;
 mod listing;
+mod metrics;
 mod named_files;
 mod of_authority;
 mod sealed_memory;
@@ -17,11 +18,11 @@ mod watching;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use staunch_config::groups::Certificates as Told;
@@ -35,12 +36,13 @@ use staunch_tls::{
 use self::canonical::{HTTPS_PORT, canonical_origins};
 use self::clients::{ClientPolicies, ClientsInUse};
 pub use self::listing::{Listed, listed};
+pub(crate) use self::metrics::expiries as expiry_metrics;
 use self::named_files::{KnownPair, WARNED_PART, named_files, refuse_lone_key};
 pub(crate) use self::of_authority::store;
 pub use self::of_authority::{state_store, wanted_names};
 use self::state_folder::StateFolder;
 pub(crate) use self::ticket_keys::{hand_over as hand_over_tickets, take_over as take_over_tickets};
-use self::watching::WatchedFolders;
+use self::watching::{WatchedFolders, blind, unseen};
 use crate::config::Failure;
 use crate::reach::OwnAddresses;
 
@@ -55,6 +57,8 @@ pub(crate) struct Certificates {
     /// Addresses of this host, for which the local authority signs as far as they are private.
     own: OwnAddresses,
     watched: WatchedFolders,
+    /// The thread that looks after them is to end.
+    are_ended: AtomicBool,
     in_use: Mutex<InUse>,
     /// The local authority, once it has signed: another user than the first may not read its key.
     authority: Mutex<Option<Arc<LocalAuthority>>>,
@@ -72,7 +76,7 @@ type Known = HashMap<PathBuf, (Arc<CertificatePair>, u64)>;
 enum Faulty<'a> {
     /// Nothing is read: an operator waits for the word.
     Refused,
-    /// One site of several goes without, so that the others do not.
+    /// A single site of several goes without, so that the others do not.
     LeftOut,
     /// What was read of them before goes on.
     AsBefore(&'a Known),
@@ -130,8 +134,8 @@ impl Pairs {
     }
 
     /// The sentences about them: faults first.
-    pub(crate) fn into_words(self) -> impl Iterator<Item = String> {
-        self.troubles.into_iter().chain(self.warnings)
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        self.troubles.iter().chain(&self.warnings).cloned()
     }
 
     /// Everything that they are for: names, wildcards, addresses.
@@ -190,21 +194,21 @@ pub(crate) fn state_file(config: &Config) -> Option<PathBuf> {
     is_asked.then(|| StateFolder::of(config).ok())?.map(|folder| folder.authority_file())
 }
 
-/// Starts the thread that looks after certificates: reads files again when they have changed, and makes new
-/// keys for tickets.
+/// Starts the thread that looks after certificates until [`Certificates::end`]: it reads files again when they
+/// have changed, and makes new keys for tickets.
 ///
 /// # Errors
 /// No thread can be had.
-pub(crate) fn start(certificates: &Arc<Certificates>, say: Notice) -> Result<(), String> {
+pub(crate) fn start(certificates: &Arc<Certificates>, say: Notice) -> Result<JoinHandle<()>, String> {
     let certificates = Arc::clone(certificates);
     let look = move || {
-        loop {
+        while !certificates.are_ended.load(Ordering::Relaxed) {
             let has_changed = certificates.watched.wait(certificates.are_in_use());
             certificates.look(has_changed, &say);
         }
     };
     let started = thread::Builder::new().name("certificates".into()).spawn(look);
-    started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
+    started.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 impl Certificates {
@@ -224,11 +228,18 @@ impl Certificates {
             store,
             own,
             watched,
+            are_ended: AtomicBool::new(false),
             in_use: Mutex::default(),
             authority: Mutex::default(),
             https: Arc::default(),
             told: Mutex::default(),
         })
+    }
+
+    /// Ends the thread that looks after them, once it has done what it is at.
+    pub(crate) fn end(&self) {
+        self.are_ended.store(true, Ordering::Relaxed);
+        self.watched.tell();
     }
 
     /// What the engine is told.
@@ -464,19 +475,6 @@ fn hash_of(chain: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     chain.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The line for a folder that cannot be watched.
-fn unseen(folder: &Path) -> String {
-    format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
-}
-
-/// The line for a system that lets no folder be watched.
-fn blind(error: &io::Error) -> String {
-    format!(
-        "certificates cannot be watched for changes ({error}; fs.inotify.max_user_instances): \
-         they are read again every minute"
-    )
 }
 
 /// Hosts for which the local authority is asked to sign, if it is asked at all: those of all sites if the

@@ -16,7 +16,7 @@ use staunch_gate::controller::Settings;
 use staunch_gate::daemon::{Daemon, Plan};
 use staunch_gate::metrics;
 use staunch_gate::program::{Reject, Way};
-use staunch_server::MoreMetrics;
+use staunch_gate::snapshot::Board;
 use staunch_server::log::Notice;
 
 /// A gate of a server, standing.
@@ -30,12 +30,13 @@ pub(crate) struct ServedGate {
 pub(crate) struct WorkingGate {
     stop: Arc<AtomicBool>,
     work: JoinHandle<()>,
-    /// Behind the server's own.
-    pub(crate) metrics: Option<MoreMetrics>,
+    board: Board,
+    /// For the start-up block.
+    pub(crate) words: String,
 }
 
 impl ServedGate {
-    /// Puts it up at these interfaces, if any, for the ports the server listens at. Starts no thread.
+    /// Puts it up at these interfaces, for the ports the server listens at. Starts no thread.
     ///
     /// # Errors
     /// Why it cannot, in a sentence.
@@ -43,10 +44,7 @@ impl ServedGate {
         interfaces: &[String],
         addresses: &[SocketAddr],
         notice: &Notice,
-    ) -> Result<Option<Self>, String> {
-        if interfaces.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Self, String> {
         let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
         let plan = Plan {
             interfaces: interfaces.to_vec(),
@@ -57,7 +55,7 @@ impl ServedGate {
             allow: Vec::new(),
             deny: Vec::new(),
             addresses: Vec::new(),
-            // Who has given his rights up could not put settings back.
+            // A process without rights could not put settings back.
             coalescing: Duration::ZERO,
             settings: Settings::default(),
             comes_back: false,
@@ -73,7 +71,7 @@ impl ServedGate {
         for note in daemon.notes() {
             words.push_str(&format!("\n  gate lost    {note}"));
         }
-        Ok(Some(Self { daemon, words }))
+        Ok(Self { daemon, words })
     }
 
     /// Starts its thread.
@@ -82,19 +80,20 @@ impl ServedGate {
     /// When a thread cannot be started.
     pub(crate) fn run(self) -> Result<WorkingGate, String> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (daemon, stopped) = (self.daemon, Arc::clone(&stop));
-        let board = daemon.board();
-        let metrics: MoreMetrics = Box::new(move || metrics::text(&board.latest()));
+        let Self { daemon, words } = self;
+        let (board, stopped) = (daemon.board(), Arc::clone(&stop));
         let work = thread::Builder::new().name("gate".into()).spawn(move || daemon.run(&stopped));
-        Ok(WorkingGate {
-            stop,
-            work: work.map_err(|error| format!("cannot start a thread: {error}"))?,
-            metrics: Some(metrics),
-        })
+        let work = work.map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(WorkingGate { stop, work, board, words })
     }
 }
 
 impl WorkingGate {
+    /// Its metrics, as Prometheus reads them.
+    pub(crate) fn metrics(&self) -> String {
+        metrics::text(&self.board.latest())
+    }
+
     /// Takes it off its interfaces.
     pub(crate) fn take_down(self) {
         self.stop.store(true, Relaxed);

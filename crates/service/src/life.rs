@@ -24,7 +24,6 @@ mod upgrade;
 mod watchdog;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,11 +31,11 @@ use staunch_confine::Identity;
 use staunch_engine::Inherited;
 
 pub(crate) use duties::{DrainTimes, Duties, Reloaded};
-pub(crate) use handover::Further;
 pub(crate) use pid_file::OwnPidFile;
 pub use pid_file::ReloadNote;
 pub use starter::run as run_starter;
 
+use crate::descriptors::Descriptors;
 use crate::settings;
 use handover::{Handed, LastWords, Ready, Received};
 use pid_file::PidFile;
@@ -51,7 +50,7 @@ pub(crate) struct Takeover {
     starter: Option<Arc<Starter>>,
     handed: Vec<Handed>,
     ready: Option<Ready>,
-    further: Further,
+    further: Descriptors,
 }
 
 impl Takeover {
@@ -101,24 +100,9 @@ impl Takeover {
         self.handed.iter_mut().filter_map(Handed::take).collect()
     }
 
-    /// The line to the agent that looks after certificates, if it was handed over: once.
-    pub(crate) fn agent(&mut self) -> Option<OwnedFd> {
-        self.further.agent.take()
-    }
-
-    /// The keys of tickets in sealed memory, if they were handed over: once.
-    pub(crate) fn tickets(&mut self) -> Option<OwnedFd> {
-        self.further.tickets.take()
-    }
-
-    /// The line by which live data comes from the process before, if any does: once.
-    pub(crate) fn live(&mut self) -> Option<OwnedFd> {
-        self.further.live.take()
-    }
-
-    /// The line by which the socket of the fabric comes from the process before, if it does: once.
-    pub(crate) fn fabric(&mut self) -> Option<OwnedFd> {
-        self.further.fabric.take()
+    /// Further descriptors that the process before has left, for the parts to take.
+    pub(crate) fn descriptors(&mut self) -> &mut Descriptors {
+        &mut self.further
     }
 
     /// Writes the PID file, if there is to be one: before the server says that it listens, so that its reader

@@ -19,18 +19,19 @@ use staunch_server::log::{
     AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
     Target,
 };
-use staunch_server::metrics::{ContentFigures, Sources};
+use staunch_server::metrics::Sources;
 use staunch_server::{About, Admin, MoreMetrics};
 
 use crate::admin::{AdminDoor, Listener};
 use crate::config::Failure;
+use crate::parts::Parts;
 
 /// How long the end of the process waits for the last lines of the access log.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it waits for its own last lines: they are few, and written at once unless nobody takes them.
 const OWN_PATIENCE: Duration = Duration::from_millis(500);
 
-/// See the module's text.
+/// Logs, start-up block and admin address of the server.
 pub(crate) struct Seeing {
     /// The access log.
     pub(crate) log: Arc<AccessLog>,
@@ -110,8 +111,7 @@ impl Seeing {
         }
     }
 
-    /// Answers on the admin address from now on, if there is one. `content` tells of what is served;
-    /// `more` stands behind the metrics.
+    /// Answers on the admin address from now on, if there is one, with figures and metrics of all parts.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -119,18 +119,20 @@ impl Seeing {
         &mut self,
         engine: &Engine<M>,
         started: Instant,
-        content: impl Fn() -> ContentFigures + Send + Sync + 'static,
-        more: Option<MoreMetrics>,
+        parts: &Arc<Parts>,
     ) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let about =
             About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
         let most = engine.connections_max().0;
+        let [told, measured] = [(); 2].map(|()| Arc::clone(parts));
+        let content = Box::new(move || told.figures());
+        let more: MoreMetrics = Box::new(move || measured.metrics());
         let logs = (Arc::clone(&self.log), self.error_log.counts());
-        let sources = Sources::new(about, most, started, Box::new(content), logs, self.takes_over);
+        let sources = Sources::new(about, most, started, content, logs, self.takes_over);
         let sources = Arc::new(sources);
-        let door = listener.serve(Admin::new(Arc::clone(&sources), more, self.hosts.clone()))?;
-        // It is set only here, and this runs once: the listener is gone now.
+        let door = listener.serve(Admin::new(Arc::clone(&sources), Some(more), self.hosts.clone()))?;
+        // The value is set only here, and this runs once: the listener is gone now.
         let _ = self.shown.set((sources, door));
         Ok(())
     }
@@ -189,7 +191,7 @@ fn settings(logs: &Logs) -> Option<LogSettings> {
     };
     let format = match &logs.access_log_format {
         LogLine::Combined => Format::Combined,
-        // It was read strictly.
+        // The format was read strictly.
         LogLine::Text(text) => Format::of_text(text).unwrap_or(Format::Combined),
         LogLine::Json => Format::Json(logs.access_log_fields.iter().map(field).collect()),
     };

@@ -27,7 +27,7 @@ use crate::config::Failure;
 pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Settings, Failure> {
     Ok(Settings {
         listen: listen("listen", &config.network.listen, handed)?,
-        // Who starts the server has the certificates.
+        // The part of certificates has what belongs here.
         tls: None,
         workers: workers(&config.network)?,
         io: io(&config.network),
@@ -37,7 +37,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         clients: clients::policy(config),
         http2: config.network.http2,
         pressure: pressure(config),
-        // Who starts the server has a better place.
+        // The start of the server has a better place.
         notice: Arc::new(|_| ()),
     })
 }

@@ -1,4 +1,4 @@
-//! Metrics of certificates: attempts by outcome, failures in a row by name, and when each certificate ends.
+//! Metrics of the agent: attempts by outcome, failures in a row by name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,28 +54,12 @@ impl AcmeFigures {
     }
 }
 
-/// When each of these certificates ends, in the text format of Prometheus.
-pub(crate) fn expiries(certificates: &[(String, u64)]) -> String {
-    if certificates.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from(
-        "# HELP staunch_certificate_expiry_seconds Last second of a certificate in use, since 1970.\n\
-         # TYPE staunch_certificate_expiry_seconds gauge\n",
-    );
-    for (names, expires_unix_s) in certificates {
-        let names = names.replace(['\\', '"', '\n'], "?");
-        let _ = writeln!(text, "staunch_certificate_expiry_seconds{{names=\"{names}\"}} {expires_unix_s}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_are_counted_and_certificates_have_their_ends() {
+    fn outcomes_are_counted() {
         let figures = AcmeFigures::default();
         figures.attempted(true);
         figures.attempted(false);
@@ -92,8 +76,5 @@ mod tests {
         }
         figures.keep_only(&["b.example".into()]);
         assert!(!figures.text().contains("a.example"), "{}", figures.text());
-        assert!(expiries(&[]).is_empty());
-        let text = expiries(&[("a\"b".into(), 7)]);
-        assert!(text.ends_with("staunch_certificate_expiry_seconds{names=\"a?b\"} 7\n"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Who vouches for clients: files of authorities and of revoked certificates, read whole and exchanged as a
+//! Authorities that vouch for clients, and lists of revoked certificates: files, read whole and exchanged as a
 //! whole, apart from the server's own certificates.
 //!
 //! It owns the sentences with a file's name. A list that has grown stale must never keep a new certificate of

@@ -95,7 +95,7 @@ pub(super) fn read(config: &Config, now_unix_s: u64) -> Result<Stored, Failure> 
     for name in wanted_names(config) {
         match store.pair(&name) {
             Ok(Some((pair, chain))) if pair.covers(&name) => {
-                // It goes on to be served: clients can tell better than we.
+                // Such a certificate goes on to be served: clients can tell better than we.
                 if let Err(fault) = pair.check(now_unix_s, &[]) {
                     stored.warnings.push(format!("{}: {fault}", store.certificate_file(&name).display()));
                 }

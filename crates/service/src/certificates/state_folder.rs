@@ -74,7 +74,7 @@ impl StateFolder {
         let made = LocalAuthority::create(now_unix_s).map_err(|fault| fault.to_string())?;
         let text = Zeroizing::new(format!("{}{}", made.certificate_pem(), &*made.key_pem()));
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(failed)?;
-        // Whoever makes one at the same moment has made the one that counts.
+        // A process that makes one at this moment has made the one that counts.
         match write_new(&path, text.as_bytes(), 0o600) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -126,7 +126,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (mut file, unfinished) = create_beside(path, mode)?;
     let result = file.write_all(bytes).and_then(|()| file.sync_all());
     let result = result.and_then(|()| fs::hard_link(&unfinished, path));
-    // It was only a name.
+    // The unfinished file was only a name.
     let _ = fs::remove_file(&unfinished);
     result
 }

@@ -71,7 +71,7 @@ impl WatchedFolders {
         let instance = self.instance()?;
         let mut awaited = self.awaited.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (_, number) in awaited.extract_if(|folder, _| folder.exists()) {
-            // It may be gone by itself.
+            // The watch may be gone by itself.
             let _ = inotify::remove_watch(instance, number);
         }
         let is_unwatched = |folder: &PathBuf| {
@@ -148,6 +148,19 @@ fn longest_wait(has_certificates: bool, is_blind: bool) -> Option<Timespec> {
 fn folder_of(file: PathBuf) -> Option<PathBuf> {
     let folder = file.parent()?;
     Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() })
+}
+
+/// The line for a folder that cannot be watched.
+pub(super) fn unseen(folder: &Path) -> String {
+    format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
+}
+
+/// The line for a system that lets no folder be watched.
+pub(super) fn blind(error: &io::Error) -> String {
+    format!(
+        "certificates cannot be watched for changes ({error}; fs.inotify.max_user_instances): \
+         they are read again every minute"
+    )
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const ANSWERS_MAX: usize = 16;
 /// Longest answer that is read: any user of this host may listen by that name where no server does.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// Who listens, once nobody else does: in an upgrade the process before this one does for a while.
+/// The listener, once no other process listens: in an upgrade the process before this one does for a while.
 pub(super) struct FabricListener {
     name: String,
     listener: Option<UnixListener>,
@@ -59,7 +59,7 @@ impl FabricListener {
     /// socket, or the asker does without.
     pub(super) fn answer(&self, figures: &FabricFigures) {
         let Some(listener) = &self.listener else { return };
-        // Whoever finds the others before it is answered next: any user may come here, and often.
+        // Later askers are answered in the next turn: any user may come here, and often.
         for _ in 0..ANSWERS_MAX {
             let Ok((mut client, _)) = listener.accept() else { return };
             let may_know = sockopt::socket_peercred(&client)

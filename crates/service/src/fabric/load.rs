@@ -7,7 +7,7 @@ use staunch_engine::Stats;
 use staunch_netio::clock;
 use staunch_server::LiveSites;
 
-/// See the module's text.
+/// Measures the load of this server, from one look to the next.
 pub(super) struct LoadMeter {
     stats: Vec<Arc<Stats>>,
     live: Option<Arc<LiveSites>>,

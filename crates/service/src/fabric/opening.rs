@@ -11,7 +11,6 @@ use staunch_config::Config;
 use staunch_config::syntax::choice::{FabricBackend, FabricMode};
 use staunch_dostp::{Backend, Lent, Mode, Options, SECRET_BYTES, Secrets, Socket, Wait, read_secret};
 use staunch_engine::Notice;
-use staunch_server::LiveSites;
 use staunch_server::metrics::{FabricFigures, FabricLoad};
 
 use crate::config::Failure;
@@ -70,7 +69,7 @@ impl OpenFabric {
         let socket = match opened {
             Ok(socket) => socket,
             Err(error) if takes_over => {
-                // It was born confined: the server is worth more than the fabric.
+                // This process was born confined: the server is worth more than the fabric.
                 let why = failure(&options, &error).text;
                 say(&format!("{why}; an upgrade goes on without: only a restart can open it"));
                 return Ok(None);
@@ -90,16 +89,14 @@ impl OpenFabric {
         low_bits(self.address)
     }
 
-    /// Has live data keep letters for the fabric.
+    /// What wakes the fabric's thread when live data has letters for it.
     ///
     /// # Errors
     /// There is no descriptor left.
-    pub(crate) fn follow(&self, live: Option<&Arc<LiveSites>>) -> Result<(), Failure> {
-        let Some(live) = live else { return Ok(()) };
+    pub(crate) fn waker(&self) -> Result<Arc<dyn Fn() + Send + Sync>, Failure> {
         let wake = self.wake.try_clone().map_err(|error| format!("fabric: {error}"))?;
         // What finds no room wakes the thread all the same: it has not read what is there.
-        live.follow(Arc::new(move || drop((&wake).write(&[0]))));
-        Ok(())
+        Ok(Arc::new(move || drop((&wake).write(&[0]))))
     }
 
     /// What is known before anybody was heard.

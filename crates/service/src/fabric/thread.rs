@@ -159,7 +159,7 @@ impl FabricThread {
         if let Err(error) = &lent {
             (self.notice)(&format!("fabric: it cannot be left to another process: {error}"));
         }
-        // Whoever asked waits for it.
+        // The asking thread waits for the answer.
         answer.send(lent.ok()).ok();
         match self.ordered.recv() {
             Ok(FabricOrder::HandOver | FabricOrder::End) | Err(_) => false,

@@ -7,18 +7,14 @@ use std::time::Duration;
 
 use staunch_engine::Control;
 
-use super::handover::Further;
-
-/// Tells the one who runs the server a line.
-pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Takes note of what came of a reload: whether it is in use, and a sentence.
-pub(crate) type NoteReload = Box<dyn Fn(bool, &str) + Send>;
+use crate::part::Leaving;
+use crate::parts::Parts;
+use crate::seeing::Seeing;
 
 /// What came of reading the configuration again.
 #[derive(Debug)]
 pub(crate) enum Reloaded {
-    /// It is in use.
+    /// The new configuration is in use.
     Applied {
         /// What is to be said about it: keys that need a restart.
         lines: Vec<String>,
@@ -50,28 +46,36 @@ pub(crate) struct Duties {
     pub(crate) drain: DrainTimes,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
-    /// Told what came of reading the configuration again: whether it is in use, and a sentence.
-    pub(crate) note_reload: NoteReload,
-    /// Opens logs anew.
-    pub(crate) reopen: Box<dyn Fn() + Send>,
-    /// Told that another process is about to take over; gives the lines by which live data and the fabric
-    /// pass to that one.
-    pub(crate) lend: Box<dyn Fn() -> Result<Further, String> + Send>,
-    /// Told that the other process did not take over.
-    pub(crate) take_back: Box<dyn Fn() + Send>,
-    /// Told that the process before this one has left the sockets, or is gone.
-    pub(crate) take_over: Box<dyn Fn() + Send>,
-    /// Told that every worker accepts.
-    pub(crate) serve: Box<dyn Fn() + Send>,
-    /// Told that a drain begins, and whether another process takes over.
-    pub(crate) end: Box<dyn Fn(bool) + Send>,
-    /// Waits until live data is kept, which takes as long as a disk does, and, but not long, for the last
-    /// lines said.
-    pub(crate) finish: Box<dyn Fn() + Send>,
-    /// Descriptors beside the sockets, for the program that takes over.
-    pub(crate) further: Box<dyn Fn() -> Further + Send>,
+    /// What is done with the parts at each step.
+    pub(crate) parts: Arc<Parts>,
+    /// Logs, and the admin address.
+    pub(crate) seeing: Arc<Seeing>,
     /// Further variables for the program that takes over.
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Where lines go.
-    pub(crate) say: Say,
+}
+
+impl Duties {
+    /// Tells the operator a line.
+    pub(super) fn say(&self, line: &str) {
+        (self.seeing.notice)(line);
+    }
+
+    /// Told that a drain begins, and whether another process takes over.
+    pub(super) fn leave(&self, hands_over: bool) {
+        self.seeing.drain(hands_over);
+        self.parts.drain(Leaving { hands_over, readers_within_s: readers_within_s(self.drain.stop) });
+    }
+
+    /// Waits until live data is kept, which takes as long as a disk does, and, but not long, for the last
+    /// lines said.
+    pub(super) fn finish(&self) {
+        self.parts.end();
+        self.seeing.finish_own();
+    }
+}
+
+/// In how many seconds readers of live data leave: before the drain is over, for what is under way needs some
+/// of it.
+fn readers_within_s(drain: Duration) -> u64 {
+    (drain.as_secs() / 2).max(1)
 }

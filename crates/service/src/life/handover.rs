@@ -12,14 +12,18 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::net::sockopt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use staunch_engine::Inherited;
 use staunch_netio::{handover, socket};
+
+use crate::descriptors::Descriptors;
 
 /// The variable that tells the next process what it was left.
 pub(super) const VARIABLE: &str = "STAUNCH_HANDOVER";
 /// Variables of systemd that are meant for the process it has started, and not for the next one.
 pub(super) const FOREIGN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_PID"];
+/// The ends of pipes for the next process: to say that it serves, and to hear that this one has left.
+const PIPES: [&str; 2] = ["ready", "left"];
 /// The first descriptor that systemd leaves.
 const FIRST: i32 = 3;
 
@@ -53,20 +57,7 @@ pub(super) struct Ready {
 pub(super) struct Received {
     pub(super) handed: Vec<Handed>,
     pub(super) ready: Option<Ready>,
-    pub(super) further: Further,
-}
-
-/// Descriptors beside the sockets, by what they are.
-#[derive(Debug, Default)]
-pub(crate) struct Further {
-    /// The line to the agent that looks after certificates.
-    pub(crate) agent: Option<OwnedFd>,
-    /// The keys of tickets, in sealed memory.
-    pub(crate) tickets: Option<OwnedFd>,
-    /// The line by which live data comes.
-    pub(crate) live: Option<OwnedFd>,
-    /// The line by which the socket of the fabric comes.
-    pub(crate) fabric: Option<OwnedFd>,
+    pub(super) further: Descriptors,
 }
 
 /// What is said on the pipe.
@@ -116,7 +107,7 @@ pub(super) fn receive() -> Result<Received, String> {
     Ok(Received {
         handed: from_systemd(count.unwrap_or(0), &names)?,
         ready: None,
-        further: Further::default(),
+        further: Descriptors::default(),
     })
 }
 
@@ -141,14 +132,14 @@ fn from_process(text: &str) -> Result<Received, String> {
         let pipe = number(&told[name]).ok_or("no pipe")?;
         handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))
     };
-    let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
-    let further = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
-    let further = Further {
-        agent: further("agent")?,
-        tickets: further("tickets")?,
-        live: further("live")?,
-        fabric: further("fabric")?,
-    };
+    let [ready, left] = PIPES;
+    let (word, left) = (File::from(pipe(ready)?), pipe(left)?);
+    let names = told.as_object().into_iter().flatten().filter(|(_, value)| value.is_number());
+    let names = names.map(|(name, _)| name).filter(|name| !PIPES.contains(&name.as_str()));
+    let mut further = Descriptors::default();
+    for name in names {
+        further.put(name, Some(pipe(name)?));
+    }
     Ok(Received { handed, ready: Some(Ready { word, left }), further })
 }
 
@@ -192,7 +183,7 @@ pub(super) fn describe(
     backend: &str,
     number_of: impl Fn(&OwnedFd) -> i32,
     pipes: [&OwnedFd; 2],
-    further: &Further,
+    further: &Descriptors,
 ) -> String {
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
@@ -205,20 +196,12 @@ pub(super) fn describe(
         })
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
-    let [ready, left] = pipes.map(&number_of);
-    let further = [&further.agent, &further.tickets, &further.live, &further.fabric];
-    let [agent, tickets, live, fabric] = further.map(|one| one.as_ref().map(&number_of));
-    let told = json!({
-        "backend": backend,
-        "sockets": sockets,
-        "ready": ready,
-        "left": left,
-        "agent": agent,
-        "tickets": tickets,
-        "live": live,
-        "fabric": fabric,
-    });
-    told.to_string()
+    let named = PIPES.into_iter().zip(pipes).chain(further.iter());
+    let mut told: Map<String, Value> =
+        named.map(|(name, descriptor)| (name.to_owned(), number_of(descriptor).into())).collect();
+    told.insert("backend".to_owned(), backend.into());
+    told.insert("sockets".to_owned(), sockets.into());
+    Value::Object(told).to_string()
 }
 
 /// The text of [`describe`] with the numbers that descriptors have in another process; `None` if one
@@ -233,9 +216,8 @@ pub(super) fn renumber(told: &str, number_of: impl Fn(i32) -> Option<i32>) -> Op
     for socket in told.get_mut("sockets")?.as_array_mut()? {
         socket.get_mut("descriptors")?.as_array_mut()?.iter_mut().try_for_each(renumber)?;
     }
-    for name in ["ready", "left", "agent", "tickets", "live", "fabric"] {
-        told.get_mut(name).filter(|value| value.is_number()).map_or(Some(()), renumber)?;
-    }
+    let mut named = told.as_object_mut()?.values_mut().filter(|value| value.is_number());
+    named.try_for_each(renumber)?;
     Some(told.to_string())
 }
 
@@ -256,21 +238,25 @@ mod tests {
         let known = [Handed { wanted, names: vec!["http".into()], takes_ipv4: false, inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
-        let [tickets, live, fabric] =
-            [(); 3].map(|()| Some(OwnedFd::from(File::create("/dev/null").unwrap())));
-        let further = Further { agent: None, tickets, live, fabric };
+        let mut further = Descriptors::default();
+        for name in ["tickets", "live", "new"] {
+            further.put(name, Some(File::create("/dev/null").unwrap().into()));
+        }
         let ends = [&pipes[0], &pipes[1]];
         let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, ends, &further);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
         let numbers = pipes.map(IntoRawFd::into_raw_fd);
         assert!(number > 2 && numbers.iter().all(|number| *number > 2));
-        let further_numbers =
-            [further.tickets, further.live, further.fabric].map(|one| one.map(IntoRawFd::into_raw_fd));
+        let numbers_of = |further: &Descriptors| {
+            further.iter().map(|(name, one)| (name.to_owned(), one.as_raw_fd())).collect::<Vec<_>>()
+        };
+        let further_numbers = numbers_of(&further);
+        // They are claimed by their numbers.
+        for (name, _) in &further_numbers {
+            let _ = further.take(name).map(IntoRawFd::into_raw_fd);
+        }
         let Received { mut handed, ready, further } = from_process(&text).unwrap();
-        assert!(further.agent.is_none());
-        let received = [&further.tickets, &further.live, &further.fabric]
-            .map(|one| one.as_ref().map(AsRawFd::as_raw_fd));
-        assert_eq!(received, further_numbers);
+        assert_eq!(numbers_of(&further), further_numbers);
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));

@@ -103,7 +103,7 @@ impl Watch {
         for _ in 0..self.duties.control.workers() {
             let _ = answers.recv();
         }
-        (self.duties.serve)();
+        self.duties.seeing.serve();
         let Some(ready) = ready else {
             self.notify.tell("READY=1\nSTATUS=Serving");
             return None;
@@ -140,11 +140,11 @@ impl Watch {
                 Some(_) => {
                     self.say("ended at once, by a second signal");
                     self.pid_file.remove();
-                    (self.duties.finish)();
+                    self.duties.finish();
                     process::exit(0);
                 }
             },
-            Wish::Reopen => (self.duties.reopen)(),
+            Wish::Reopen => self.duties.seeing.reopen(),
             Wish::Reload | Wish::Upgrade if affairs.ending => {
                 self.ignore(wish, "this process is ending: the signal is ignored");
             }
@@ -183,7 +183,7 @@ impl Watch {
             Ok(Reloaded::Applied { lines, drain }) => {
                 self.duties.drain = drain;
                 lines.iter().for_each(|line| self.say(line));
-                (self.duties.reopen)();
+                self.duties.seeing.reopen();
                 self.say("the configuration was read again");
                 let text = [&["the configuration was read again".to_owned()], &lines[..]].concat().join("\n");
                 self.note_reload(true, &text);
@@ -211,14 +211,14 @@ impl Watch {
 
     /// Notes what came of a reload, for who waits for it.
     fn note_reload(&mut self, is_applied: bool, text: &str) {
-        (self.duties.note_reload)(is_applied, text);
+        self.duties.seeing.note_reload(is_applied, text);
         if let Err(error) = self.pid_file.note_reload(is_applied, text) {
             self.say(&error);
         }
     }
 
     fn upgrade(&mut self, affairs: &mut Affairs) {
-        let begun = (self.duties.lend)().and_then(|lent| {
+        let begun = self.duties.parts.lend().and_then(|lent| {
             Upgrade::start(
                 &self.program,
                 self.starter.as_ref(),
@@ -242,7 +242,7 @@ impl Watch {
     fn follow(&mut self, affairs: &mut Affairs) {
         if affairs.former.as_ref().is_some_and(has_news) {
             affairs.former = None;
-            (self.duties.take_over)();
+            self.duties.parts.take_over();
             self.duties.control.look_again();
             let text = format!("process {} serves, with the configuration as it is now", process::id());
             self.note_reload(true, &text);
@@ -277,7 +277,7 @@ impl Watch {
                 self.say(&format!("process {process} serves now; this one ends when its connections do"));
             }
             UpgradeEnd::Failed(why) => {
-                (self.duties.take_back)();
+                self.duties.parts.take_back();
                 self.say(&format!("the upgrade failed, this process goes on: {why}"));
                 if std::mem::take(&mut affairs.is_reload) {
                     self.refuse_reload(&why);
@@ -289,7 +289,7 @@ impl Watch {
     fn drain(&self, affairs: &mut Affairs, idle_ms: Option<u32>, leave_queues: bool) -> Receiver<u16> {
         affairs.ending = true;
         let hands_over = idle_ms.is_none();
-        (self.duties.end)(hands_over);
+        self.duties.leave(hands_over);
         let DrainTimes { stop, upgrade } = self.duties.drain;
         let cap = if hands_over { upgrade } else { stop };
         let cap_ms = u32::try_from(cap.as_millis()).unwrap_or(u32::MAX);
@@ -297,7 +297,7 @@ impl Watch {
     }
 
     fn say(&self, line: &str) {
-        (self.duties.say)(line);
+        self.duties.say(line);
     }
 }
 

@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// See the module's text.
+/// The program as it was started: its file and its words.
 #[derive(Debug)]
 pub(super) struct Program {
     /// Where it was found when it was started.

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use staunch_netio::handover as descriptors;
 
 use super::duties::Duties;
-use super::handover::{self, Further, Handed};
+use super::handover::{self, Handed};
 use super::program::Program;
 use super::starter::{self, Starter};
+use crate::descriptors::Descriptors;
 
 /// How long the next process may take until it serves, in milliseconds: many sites are opened in a second.
 const PATIENCE_MS: u64 = 30_000;
@@ -46,7 +47,7 @@ pub(super) enum UpgradeEnd {
 }
 
 impl Upgrade {
-    /// Starts the program, and leaves it the lines by which live data and the fabric pass. `starter` starts
+    /// Starts the program, and leaves it the lines by which parts pass (`lent`). `starter` starts
     /// it, if there is one.
     ///
     /// # Errors
@@ -56,7 +57,7 @@ impl Upgrade {
         starter: Option<&Arc<Starter>>,
         known: &[Handed],
         duties: &Duties,
-        lent: Further,
+        lent: Descriptors,
         now_ms: u64,
     ) -> Result<Self, String> {
         let start = || -> io::Result<(Started, PipeReader, PipeWriter)> {
@@ -65,13 +66,9 @@ impl Upgrade {
             let (heard, left) = io::pipe()?;
             let heard = descriptors::inheritable(&heard)?;
             let sockets = duties.control.inheritable()?;
-            let Further { agent, tickets, .. } = (duties.further)();
-            let further = Further {
-                agent: agent.map(descriptors::inheritable).transpose()?,
-                tickets: tickets.map(descriptors::inheritable).transpose()?,
-                live: lent.live.map(descriptors::inheritable).transpose()?,
-                fabric: lent.fabric.map(descriptors::inheritable).transpose()?,
-            };
+            let mut further = lent;
+            duties.parts.descriptors(&mut further);
+            let further = further.inheritable()?;
             let told = handover::describe(
                 &sockets,
                 known,
@@ -82,8 +79,7 @@ impl Upgrade {
             );
             let child = match starter {
                 Some(starter) => {
-                    let Further { agent, tickets, live, fabric } = &further;
-                    let further = [agent, tickets, live, fabric].into_iter().flatten();
+                    let further = further.iter().map(|(_, descriptor)| descriptor);
                     let sockets = sockets.iter().flat_map(|inherited| &inherited.sockets);
                     let all = sockets.chain([&word, &heard]).chain(further).map(AsFd::as_fd);
                     let process = starter.start(&told, &all.collect::<Vec<_>>())?;

@@ -41,7 +41,7 @@ impl Watchdog {
             return false;
         }
         self.next_ms = now_ms + self.interval_ms;
-        // One that was busy for long may answer several times at once.
+        // A worker that was busy for long may answer several times at once.
         let answered: BTreeSet<u16> = self.answers.try_iter().collect();
         control.ping(&self.sender);
         answered.len() == control.workers()

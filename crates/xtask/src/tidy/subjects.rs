@@ -24,6 +24,7 @@ const ROOMS: &[&str] = &[
     "crates/netio/",
     "crates/protocol/",
     "crates/queueing/",
+    "crates/service/",
     "crates/tls/",
     "tests/",
 ];
