@@ -23,7 +23,7 @@ use super::End;
 use super::session::timeouts;
 
 /// From settings to sites, as the program does it.
-#[path = "../../crates/staunch/src/sites.rs"]
+#[path = "../../crates/service/src/sites.rs"]
 mod sites;
 
 /// How long the site's threads may take for an answer.

@@ -47,5 +47,5 @@ pub use live::{
 };
 pub use rules::{Hashing, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};
-pub use sites::{Replaced, SitesHandler, SitesShared};
+pub use sites::{PreparedSites, Replaced, SitesHandler, SitesShared};
 pub use status::{About, Reporting, StatusPage};

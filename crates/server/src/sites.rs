@@ -5,13 +5,14 @@
 //! the sites half changed.
 //!
 //! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
-//! [`SitesShared::handler`] once a worker, [`SitesShared::replace`] at any time.
+//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever the
+//! settings change.
 
 mod handler;
 mod hosts;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use staunch_engine::{Notice, Post};
@@ -40,6 +41,15 @@ pub struct SitesShared {
 struct Sites {
     sites: Vec<Arc<SiteShared>>,
     hosts: Hosts,
+}
+
+/// Sites that were opened and are not served yet. No others are opened until they are committed or dropped.
+pub struct PreparedSites<'a> {
+    shared: &'a SitesShared,
+    told: MutexGuard<'a, Vec<SiteConfig>>,
+    configs: Vec<SiteConfig>,
+    old: Arc<Sites>,
+    new: Arc<Sites>,
 }
 
 /// What an exchange has come to.
@@ -96,7 +106,8 @@ impl SitesShared {
 
     /// Opens the sites as they were told, because one is not what it was opened as.
     fn reopen(&self, notice: &Notice) {
-        let said = match self.exchange(None) {
+        let exchanged = self.open_anew(<[SiteConfig]>::to_vec).map(PreparedSites::exchange);
+        let said = match exchanged {
             Ok(replaced) if replaced.opened > 0 => {
                 notice("a folder or a file of users is another one now: its site was opened again");
                 String::new()
@@ -126,34 +137,25 @@ impl SitesShared {
         self.crew.start(post)
     }
 
-    /// Exchanges the sites. Those that were told the same, and whose folder's name still leads to the same
-    /// folder, go on with all they hold. May read files of users, so it is nothing for a worker.
+    /// Opens other sites, to be served once they are committed. Those that were told the same, and whose
+    /// folder's name still leads to the same folder, go on with all they hold. May read files of users, so
+    /// this is nothing for a worker.
     ///
     /// # Errors
-    /// Which site cannot be opened, and why. Then nothing has changed.
-    pub fn replace(&self, configs: Vec<SiteConfig>) -> Result<Replaced, SiteError> {
-        let replaced = self.exchange(Some(configs))?;
-        // An operator who reloads has a reason to: changes that were not heard of are seen now.
-        self.sites.load().sites.iter().for_each(|site| site.look_later(Look::All, site.next_look_s()));
-        Ok(replaced)
+    /// Which site cannot be opened, and why.
+    pub fn prepare(&self, configs: Vec<SiteConfig>) -> Result<PreparedSites<'_>, SiteError> {
+        self.open_anew(|_| configs)
     }
 
-    fn exchange(&self, configs: Option<Vec<SiteConfig>>) -> Result<Replaced, SiteError> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let configs = configs.unwrap_or_else(|| told.clone());
-        let old = self.sites.load_full();
+    /// Opens sites by what the sites of now were told.
+    fn open_anew(
+        &self,
+        configs: impl FnOnce(&[SiteConfig]) -> Vec<SiteConfig>,
+    ) -> Result<PreparedSites<'_>, SiteError> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let (configs, old) = (configs(&told), self.sites.load_full());
         let new = Arc::new(Sites::open(&configs, &self.crew, &old.sites, Faulty::Refused)?);
-        *told = configs;
-        let kept = new.sites.iter().filter(|site| old.has(site)).count();
-        let gone: Vec<_> = old.sites.iter().filter(|site| !new.has(site)).collect();
-        let replaced = Replaced { kept, opened: new.sites.len() - kept, closed: gone.len() };
-        self.crew.take_on(new.sites.clone());
-        self.sites.store(new);
-        self.generation.fetch_add(1, Ordering::Release);
-        for site in gone {
-            site.give_up();
-        }
-        Ok(replaced)
+        Ok(PreparedSites { shared: self, told, configs, old, new })
     }
 
     /// How far preparation is, of all sites together. Takes locks: for reports, not for requests.
@@ -176,6 +178,32 @@ impl SitesShared {
     /// Budget of prepared content in bytes, of all sites together.
     pub fn budget_bytes(&self) -> u64 {
         self.sites.load().sites.iter().map(|site| site.load.config.cache_bytes_max).sum()
+    }
+}
+
+impl PreparedSites<'_> {
+    /// Serves them from now on.
+    pub fn commit(self) -> Replaced {
+        let new = Arc::clone(&self.new);
+        let replaced = self.exchange();
+        // An operator who asks for it has a reason to: what was not heard of is seen.
+        new.sites.iter().for_each(|site| site.look_later(Look::All, site.next_look_s()));
+        replaced
+    }
+
+    fn exchange(mut self) -> Replaced {
+        let (old, new, crew) = (self.old, self.new, &self.shared.crew);
+        *self.told = self.configs;
+        let kept = new.sites.iter().filter(|site| old.has(site)).count();
+        let gone: Vec<_> = old.sites.iter().filter(|site| !new.has(site)).collect();
+        let replaced = Replaced { kept, opened: new.sites.len() - kept, closed: gone.len() };
+        crew.take_on(new.sites.clone());
+        self.shared.sites.store(new);
+        self.shared.generation.fetch_add(1, Ordering::Release);
+        for site in gone {
+            site.give_up();
+        }
+        replaced
     }
 }
 

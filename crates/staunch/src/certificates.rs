@@ -1,497 +1,228 @@
-//! Certificates and keys: from files or of the local authority, read whole and exchanged as a whole; and who
-//! vouches for clients.
+//! `staunch certificates`: lists the store, and asks for the renewal of a certificate.
 //!
-//! It owns what handshakes go by for as long as the process lives. It must never keep a key but within the
-//! store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what was
-//! there before goes on.
+//! The command must never speak with an authority itself: it puts a request into the store, for the agent of
+//! the server that uses it.
 
-mod canonical;
-mod clients;
-mod listing;
-mod named_files;
-mod of_authority;
-mod sealed_memory;
-mod state_folder;
-mod ticket_keys;
-mod watching;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use staunch_acme::{AttemptOutcome, NameRecord, Store};
+use staunch_config::Config;
+use staunch_netio::clock;
+use staunch_service::certificates::{self, Listed, now_unix_s};
 
-use staunch_config::groups::Certificates as Told;
-use staunch_config::{Config, Site};
-use staunch_engine::{Notice, TlsSettings};
-use staunch_server::HttpsHosts;
-use staunch_tls::{
-    CertificatePair, CertificateStore, LocalAuthority, TicketKeys, Tickets, TlsContext, WallTime,
-};
+use crate::config::{Failure, Loader};
+use crate::{output, units};
 
-use self::canonical::{HTTPS_PORT, canonical_origins};
-use self::clients::{ClientPolicies, ClientsInUse};
-pub(crate) use self::listing::{Listed, listed};
-use self::named_files::{KnownPair, WARNED_PART, named_files, refuse_lone_key};
-pub(crate) use self::of_authority::{state_store, store, wanted_names};
-use self::state_folder::StateFolder;
-pub(crate) use self::ticket_keys::{hand_over as hand_over_tickets, take_over as take_over_tickets};
-use self::watching::WatchedFolders;
-use crate::config::Failure;
-use crate::reach::OwnAddresses;
+/// Pause between two looks for the outcome of a renewal.
+const LOOK: Duration = Duration::from_millis(100);
+const DAY_S: u64 = 86_400;
 
-/// Protocols that are offered, the preferred first. Whoever agrees on HTTP/2 begins with its preface, by
-/// which the session knows it; it is offered while the setting `http2` is on.
-const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
+/// What to do with certificates.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct CertificatesCommand {
+    #[command(subcommand)]
+    action: Option<Action>,
 
-/// What handshakes go by, and where it comes from.
-pub(crate) struct Certificates {
-    pub(crate) context: Arc<TlsContext>,
-    store: Arc<CertificateStore>,
-    /// Addresses of this host, for which the local authority signs as far as they are private.
-    own: OwnAddresses,
-    watched: WatchedFolders,
-    in_use: Mutex<InUse>,
-    /// The local authority, once it has signed: another user than the first may not read its key.
-    authority: Mutex<Option<Arc<LocalAuthority>>>,
-    /// Hosts that are led to HTTPS.
-    pub(crate) https: Arc<HttpsHosts>,
-    /// Those in use, and what is wrong with others that are not.
-    told: Mutex<(Vec<Arc<CertificatePair>>, Vec<String>)>,
+    #[command(flatten)]
+    list: ListArguments,
 }
 
-/// Files with the pair that was read of them last, and a hash of its chain.
-type Known = HashMap<PathBuf, (Arc<CertificatePair>, u64)>;
-
-/// What is done when the files of a pair cannot be used.
-#[derive(Clone, Copy)]
-enum Faulty<'a> {
-    /// Nothing is read: an operator waits for the word.
-    Refused,
-    /// One site of several goes without, so that the others do not.
-    LeftOut,
-    /// What was read of them before goes on.
-    AsBefore(&'a Known),
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Have a certificate renewed now, and wait for what comes of it
+    Renew(RenewArguments),
 }
 
-/// What is in use, and by which settings.
-#[derive(Default)]
-struct InUse {
-    config: Option<Config>,
-    mark: u64,
-    renewal_unix_s: u64,
-    /// How often files were read because they had changed.
-    looks: u64,
-    /// Files are to be read again: what was read for a reload is older than what was in use.
-    is_overtaken: bool,
-    /// What was said last of files that cannot be used.
-    fault: String,
-    /// What was said last of keys of tickets that cannot be used.
-    ticket_fault: String,
-    /// Where HTTPS is spoken.
-    port: u16,
-    clients: ClientsInUse,
-    known: Known,
+#[derive(Args, Debug)]
+struct ListArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
-/// Everything that was read, to be taken into use.
-#[derive(Default)]
-pub(crate) struct Pairs {
-    pairs: Vec<Arc<CertificatePair>>,
-    /// What is to be said about them.
-    pub(crate) warnings: Vec<String>,
-    /// What is wrong with files that cannot be used.
-    troubles: Vec<String>,
-    known: Known,
-    /// Names for which an authority is asked, and has not given a certificate yet.
-    pub(crate) awaited: Vec<String>,
-    /// The certificate of the local authority, if it signs.
-    pub(crate) authority: Option<PathBuf>,
-    /// Tells whether files have changed since.
-    mark: u64,
-    /// When the local authority has to sign anew; 0 if it never does.
-    renewal_unix_s: u64,
-    /// Read when the settings are, and looked after apart.
-    clients: ClientPolicies,
-    /// Keys of tickets, if they are from files.
-    ticket_keys: Option<TicketKeys>,
-    /// [`InUse::looks`] before it was read.
-    looks: u64,
+#[derive(Args, Debug)]
+struct RenewArguments {
+    /// Name of the certificate
+    name: String,
+
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// Time to wait for what comes of it
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "120s")]
+    timeout: Duration,
 }
 
-impl Pairs {
-    /// How many certificates there are.
-    pub(crate) fn count(&self) -> usize {
-        self.pairs.len()
-    }
+/// The options that say where the store is.
+#[derive(Args, Debug)]
+struct PlaceArguments {
+    /// File with the server's settings
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
 
-    /// The sentences about them: faults first.
-    pub(crate) fn into_words(self) -> impl Iterator<Item = String> {
-        self.troubles.into_iter().chain(self.warnings)
-    }
+    /// The server's state folder, where the file does not say it
+    #[arg(long, value_name = "DIR")]
+    state_folder: Option<PathBuf>,
+}
 
-    /// Everything that they are for: names, wildcards, addresses.
-    fn names(&self) -> impl Iterator<Item = String> {
-        self.pairs.iter().flat_map(|pair| {
-            let addresses = pair.addresses().iter().map(|address| address.to_string());
-            pair.names().iter().cloned().chain(addresses)
-        })
+impl PlaceArguments {
+    fn find(&self) -> Result<(Store, Config), Failure> {
+        let folder = self.state_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let flags = folder.map(|folder| ("state_folder".into(), folder)).into_iter().collect();
+        let config = Loader::of_service(flags, self.config.clone()).load()?;
+        Ok((certificates::state_store(&config)?, config))
     }
 }
 
-/// Whether the settings name any certificate.
-pub(crate) fn are_named(config: &Config) -> bool {
-    let tls = &config.tls;
-    tls.tls.is_some() || tls.tls_certificate.is_some() || config.sites.iter().any(|site| site.tls.is_some())
+/// A row of the list: a name, with its certificate if it has one yet.
+struct Row {
+    name: String,
+    /// The file it stands in, if it is none of the store.
+    file: Option<PathBuf>,
+    /// First and last second of the certificate's validity, since 1970.
+    life: Option<(u64, u64)>,
+    record: NameRecord,
+    fault: Option<String>,
 }
 
-/// All files that the settings name, with keys, and one that stands for those of the folder with keys of
-/// tickets.
-pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
-    let all = named_files(config);
-    let named = all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten();
-    named
-        .chain(of_authority::files(config))
-        .chain(clients::files(config))
-        .chain(ticket_keys::file(config))
-        .collect()
-}
-
-/// What is watched: the files, and links by which they may become others.
-fn watched_files(config: &Config) -> Vec<PathBuf> {
-    files(config).into_iter().chain(ticket_keys::link(config)).collect()
-}
-
-/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept. Gives
-/// what is to be said of those that can be used.
+/// Runs `staunch certificates`.
 ///
 /// # Errors
-/// What is wrong with a file, with its name.
-pub(crate) fn test(config: &Config) -> Result<Vec<String>, Failure> {
-    refuse_lone_key(config)?;
-    store(config)?;
-    ticket_keys::read(config)?;
-    let now = now_unix_s();
-    let mut warnings = Vec::new();
-    for named in named_files(config) {
-        warnings.extend(named.read(now)?.warnings);
+/// The store cannot be read; a renewal failed, or did not end in time.
+pub(crate) fn run(command: &CertificatesCommand) -> Result<ExitCode, Failure> {
+    match &command.action {
+        None => list(&command.list),
+        Some(Action::Renew(arguments)) => renew(arguments),
     }
-    clients::read(config, now)?;
-    Ok(warnings)
 }
 
-/// The folder of the local authority, if it is asked for and known.
-pub(crate) fn state_file(config: &Config) -> Option<PathBuf> {
-    let is_asked = local_hosts(config).is_some();
-    is_asked.then(|| StateFolder::of(config).ok())?.map(|folder| folder.authority_file())
+fn list(arguments: &ListArguments) -> Result<ExitCode, Failure> {
+    let (store, config) = arguments.place.find()?;
+    let rows = rows(&store, &config)?;
+    if arguments.json {
+        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+        let folder = store.folder().display().to_string();
+        output::print(&format!("{:#}\n", json!({"store": folder, "certificates": rows})));
+    } else {
+        output::print(&table(&rows, &store));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the thread that looks after certificates: reads files again when they have changed, and makes new
-/// keys for tickets.
-///
-/// # Errors
-/// No thread can be had.
-pub(crate) fn start(certificates: &Arc<Certificates>, say: Notice) -> Result<(), String> {
-    let certificates = Arc::clone(certificates);
-    let look = move || {
-        loop {
-            let has_changed = certificates.watched.wait(certificates.are_in_use());
-            certificates.look(has_changed, &say);
-        }
+fn rows(store: &Store, config: &Config) -> Result<Vec<Row>, Failure> {
+    let mut names = store.names().map_err(|fault| fault.to_string())?;
+    names.extend(certificates::wanted_names(config));
+    names.sort_unstable();
+    names.dedup();
+    let of_store = names.into_iter().map(|name| row(store, name));
+    of_store.chain(certificates::listed(config).into_iter().map(|listed| Ok(row_of_file(listed)))).collect()
+}
+
+fn row_of_file(Listed { names, place, life }: Listed) -> Row {
+    let (life, fault) = life.map_or_else(|fault| (None, Some(fault)), |life| (Some(life), None));
+    Row { name: names, file: Some(place), life, record: NameRecord::default(), fault }
+}
+
+fn row(store: &Store, name: String) -> Result<Row, Failure> {
+    let record = store.record(&name).map_err(|fault| fault.to_string())?;
+    let (life, fault) = match store.pair(&name) {
+        Ok(pair) => (pair.map(|(pair, _)| pair.validity_unix_s()), None),
+        Err(fault) => (None, Some(fault.to_string())),
     };
-    let started = thread::Builder::new().name("certificates".into()).spawn(look);
-    started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
+    Ok(Row { name, file: None, life, record, fault })
 }
 
-impl Certificates {
-    /// An empty store, its tickets, and the time.
-    ///
-    /// # Errors
-    /// The system gives no random numbers.
-    pub(crate) fn new() -> Result<Self, Failure> {
-        let store = Arc::new(CertificateStore::default());
-        let time = Arc::new(WallTime::new(now_unix_s()));
-        let tickets = Tickets::new(Arc::clone(&time)).map_err(|fault| fault.to_string())?;
-        let context = TlsContext::new(Arc::clone(&store), Arc::new(tickets), time, PROTOCOLS);
-        let watched = WatchedFolders::new().map_err(|error| format!("cannot watch for changes: {error}"))?;
-        let own = OwnAddresses::ask();
-        Ok(Self {
-            context: Arc::new(context),
-            store,
-            own,
-            watched,
-            in_use: Mutex::default(),
-            authority: Mutex::default(),
-            https: Arc::default(),
-            told: Mutex::default(),
+impl Row {
+    fn outcome(&self) -> String {
+        match (&self.fault, &self.record.outcome) {
+            (Some(fault), _) => fault.clone(),
+            (None, _) if self.file.is_some() => {
+                self.file.iter().map(|file| file.display().to_string()).collect()
+            }
+            (None, AttemptOutcome::Failed(why)) => why.clone(),
+            (None, AttemptOutcome::Obtained) => "obtained".to_owned(),
+            (None, AttemptOutcome::None) => "nothing attempted".to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "file": self.file,
+            "not_before_unix_s": self.life.map(|(from, _)| from),
+            "not_after_unix_s": self.life.map(|(_, to)| to),
+            "renew_unix_s": self.record.renew_unix_s,
+            "next_attempt_unix_s": self.record.not_before_unix_s,
+            "failures": self.record.failures,
+            "outcome": self.outcome(),
         })
     }
+}
 
-    /// What the engine is told.
-    pub(crate) fn settings(&self, config: &Config, listen: Vec<SocketAddr>) -> TlsSettings {
-        let timeout = config.deadlines.handshake_timeout;
-        let handshake_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        TlsSettings { handshake_ms, ..TlsSettings::new(Arc::clone(&self.context), listen) }
+fn table(rows: &[Row], store: &Store) -> String {
+    if rows.is_empty() {
+        return format!("no certificates in {}, and the settings name none\n", store.folder().display());
     }
-
-    /// Reads everything that the settings name, as it is now, for a start: what one site of several names and
-    /// cannot be used is left out.
-    ///
-    /// # Errors
-    /// What is wrong with a file, with its name.
-    pub(crate) fn read_to_start(&self, config: &Config) -> Result<Pairs, Failure> {
-        self.read_all(config, Faulty::LeftOut)
+    let now = now_unix_s();
+    let span = |until: u64| {
+        if until < now {
+            return format!("{} ago", days(now - until));
+        }
+        days(until - now)
+    };
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
+    let mut text =
+        format!("{:width$}  {:>12}  {:>12}  {}\n", "name", "good for", "renewed in", "last attempt, or file");
+    for row in rows {
+        let good = row.life.map_or("none".to_owned(), |(_, to)| span(to));
+        let renewed = row.record.renew_unix_s.map_or("-".to_owned(), span);
+        text.push_str(&format!("{:width$}  {good:>12}  {renewed:>12}  {}\n", row.name, row.outcome()));
     }
+    text
+}
 
-    /// Reads everything that the settings name, as it is now. Nothing changes.
-    ///
-    /// # Errors
-    /// What is wrong with a file, with its name.
-    pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
-        self.read_all(config, Faulty::Refused)
+fn days(seconds: u64) -> String {
+    match seconds {
+        0..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / DAY_S),
     }
+}
 
-    fn read_all(&self, config: &Config, faulty: Faulty<'_>) -> Result<Pairs, Failure> {
-        // What changes from now on is seen. Which folders cannot be watched is said when they are in use.
-        let _ = self.watched.add(&watched_files(config));
-        let looks = self.in_use().looks;
-        let clients = clients::read(config, now_unix_s())?;
-        let ticket_keys = ticket_keys::read(config)?;
-        let mut read = self.read_pairs(config, faulty)?;
-        read.warnings.extend_from_slice(&clients.warnings);
-        Ok(Pairs { clients, ticket_keys, looks, ..read })
+fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
+    let (store, config) = arguments.place.find()?;
+    let name = &arguments.name;
+    let is_known = store.names().is_ok_and(|names| names.contains(name));
+    if !is_known && !certificates::wanted_names(&config).contains(name) {
+        return Err(format!("{name}: no certificate of that name in {}", store.folder().display()).into());
     }
-
-    /// The certificates and keys of the server.
-    fn read_pairs(&self, config: &Config, faulty: Faulty<'_>) -> Result<Pairs, Failure> {
-        let now = now_unix_s();
-        let mut read = Pairs::default();
-        let mut hasher = DefaultHasher::new();
-        refuse_lone_key(config)?;
-        for named in named_files(config) {
-            let file = &named.files.certificate;
-            let known = match (named.read(now), faulty) {
-                (Ok(KnownPair { pair, chain, warnings }), _) => {
-                    read.warnings.extend(warnings);
-                    Some((Arc::new(pair), hash_of(&chain)))
+    let record = || store.record(name).map_err(|fault| fault.to_string());
+    let before = record()?;
+    store.ask_for_renewal(name).map_err(|fault| fault.to_string())?;
+    let until_ms = clock::now_ms() + arguments.timeout.as_millis() as u64;
+    while clock::now_ms() < until_ms {
+        let now = record()?;
+        if now.attempts != before.attempts {
+            return match now.outcome {
+                AttemptOutcome::Failed(why) => Err(format!("{name}: {why}").into()),
+                _ => {
+                    output::print(&format!("{name}: renewed\n"));
+                    Ok(ExitCode::SUCCESS)
                 }
-                (Err(failure), Faulty::LeftOut) if named.is_of_one_site => {
-                    read.troubles.push(failure.text);
-                    None
-                }
-                (Err(failure), Faulty::AsBefore(before)) => {
-                    read.troubles.push(failure.text);
-                    before.get(file).cloned()
-                }
-                (Err(failure), _) => return Err(failure),
             };
-            if let Some((pair, hash)) = known {
-                hash.hash(&mut hasher);
-                read.pairs.push(Arc::clone(&pair));
-                read.known.insert(file.clone(), (pair, hash));
-            }
         }
-        let stored = of_authority::read(config, now)?;
-        for (pair, chain) in stored.pairs {
-            chain.hash(&mut hasher);
-            read.pairs.push(Arc::new(pair));
-        }
-        read.warnings.extend(stored.warnings);
-        read.awaited = stored.awaited;
-        read.mark = hasher.finish();
-        if let Some(hosts) = local_hosts(config) {
-            let folder = StateFolder::of(config)?;
-            let authority = self.authority(&folder, now)?;
-            let pair = self.local_pair(&authority, &hosts, now);
-            let pair = pair.map_err(|text| Failure::from(format!("tls: {text}")))?;
-            let (from, to) = pair.validity_unix_s();
-            read.renewal_unix_s = to - (to - from) / WARNED_PART;
-            read.pairs.push(Arc::new(pair));
-            read.authority = Some(folder.certificate_file());
-        }
-        Ok(read)
+        clock::pause(LOOK);
     }
-
-    /// Goes on with these certificates, which were read by these settings: handshakes from now on, at these
-    /// addresses. Gives what is to be said of files that cannot be watched.
-    pub(crate) fn replace(&self, read: &Pairs, config: &Config, addresses: &[SocketAddr]) -> Vec<String> {
-        let usual = addresses.iter().find(|address| address.port() == HTTPS_PORT);
-        let port = usual.or(addresses.first()).map_or(0, SocketAddr::port);
-        // Held to the end: a look that began by the settings before must not end behind this.
-        let mut in_use = self.in_use();
-        // A port that the kernel has chosen stays as it was.
-        let port = if port == 0 { in_use.port } else { port };
-        self.take_into_use(read, config, port);
-        let chosen = self.context.tickets().choose(read.ticket_keys.as_ref());
-        *in_use = InUse {
-            config: Some(config.clone()),
-            mark: read.mark,
-            renewal_unix_s: read.renewal_unix_s,
-            port,
-            clients: ClientsInUse::of(&read.clients, &self.context),
-            known: read.known.clone(),
-            looks: in_use.looks,
-            is_overtaken: in_use.is_overtaken || in_use.looks != read.looks,
-            ..InUse::default()
-        };
-        drop(in_use);
-        let unwatched = self.watched.add(&watched_files(config));
-        self.watched.tell();
-        let unwatched = unwatched.map_or_else(
-            |error| vec![blind(&error)],
-            |folders| folders.iter().map(|folder| unseen(folder)).collect(),
-        );
-        unwatched.into_iter().chain(chosen.err().map(|fault| ticket_keys::stay(&fault))).collect()
-    }
-
-    fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
-        self.store.replace(&read.pairs, false);
-        *self.told() = (read.pairs.clone(), read.troubles.clone());
-        self.context.offer_http2(config.network.http2);
-        self.context.offer_hybrid(config.tls.tls_hybrid);
-        let leads = config.tls.https_redirect && port != 0;
-        self.https.replace(read.names().filter(|_| leads), port, canonical_origins(config, port));
-    }
-
-    /// What each certificate in use is for, and its last second since 1970; and so of files about clients.
-    pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
-        let one = |pair: &Arc<CertificatePair>| (pair.subjects_text(), pair.validity_unix_s().1);
-        let own: Vec<_> = self.told().0.iter().map(one).collect();
-        own.into_iter().chain(self.in_use().clients.ends()).collect()
-    }
-
-    /// What is wrong with certificates at this moment, in sentences.
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        let (pairs, troubles) = &*self.told();
-        let now = now_unix_s();
-        let late = pairs.iter().filter_map(|pair| {
-            pair.check(now, &[]).err().map(|fault| format!("{}: {fault}", pair.subjects_text()))
-        });
-        late.chain(troubles.iter().cloned()).collect()
-    }
-
-    fn told(&self) -> MutexGuard<'_, (Vec<Arc<CertificatePair>>, Vec<String>)> {
-        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
-    /// sign anew.
-    fn look(&self, has_changed: bool, say: &Notice) {
-        // Handshakes tell the time too, but only when there are any.
-        self.context.tell_time(now_unix_s());
-        if let Err(fault) = self.context.tickets().rotate() {
-            say(&ticket_keys::stay(&fault));
-        }
-        let mut in_use = self.in_use();
-        let Some(config) = in_use.config.clone() else { return };
-        let has_changed = std::mem::take(&mut in_use.is_overtaken) || has_changed;
-        if has_changed {
-            in_use.looks += 1;
-            // Some folders may be others now. What cannot be watched was said by `replace`.
-            let _ = self.watched.add(&watched_files(&config));
-        }
-        in_use.clients.look((&config, now_unix_s()), &self.context, has_changed, say);
-        let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
-        if !has_changed && !is_due {
-            return;
-        }
-        ticket_keys::look(&config, self.context.tickets(), &mut in_use.ticket_fault, say);
-        let fault = match self.read_pairs(&config, Faulty::AsBefore(&in_use.known)) {
-            Ok(read) => {
-                let is_other = read.mark != in_use.mark || is_due;
-                if is_other {
-                    self.take_into_use(&read, &config, in_use.port);
-                    (in_use.mark, in_use.renewal_unix_s) = (read.mark, read.renewal_unix_s);
-                    in_use.known = read.known;
-                    say("the certificates have changed: new connections get the new ones");
-                    read.warnings.iter().for_each(|text| say(text));
-                }
-                let fault = read.troubles.join("; ");
-                self.told().1 = read.troubles;
-                fault
-            }
-            Err(failure) => failure.text,
-        };
-        if !fault.is_empty() && fault != in_use.fault {
-            say(&format!("the certificates stay as they were: {fault}"));
-        }
-        in_use.fault = fault;
-    }
-
-    /// The local authority: that which has signed before, or else that of the folder.
-    fn authority(&self, folder: &StateFolder, now: u64) -> Result<Arc<LocalAuthority>, Failure> {
-        let mut known = self.authority.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match &*known {
-            Some(authority) => Ok(Arc::clone(authority)),
-            None => Ok(Arc::clone(known.insert(Arc::new(folder.authority(now)?)))),
-        }
-    }
-
-    /// Whether there are certificates.
-    fn are_in_use(&self) -> bool {
-        self.in_use().config.as_ref().is_some_and(are_named)
-    }
-
-    fn in_use(&self) -> MutexGuard<'_, InUse> {
-        self.in_use.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// A certificate of the local authority for this machine, and for the hosts of sites that it signs for.
-    fn local_pair(
-        &self,
-        authority: &LocalAuthority,
-        hosts: &[String],
-        now: u64,
-    ) -> Result<CertificatePair, String> {
-        let own = self.own.addresses().map(|address| address.to_string());
-        let fixed = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-        let mut names: Vec<String> = fixed.into_iter().chain(own).chain(hosts.iter().cloned()).collect();
-        names.retain(|name| LocalAuthority::signs(name));
-        let mut seen = HashSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let issued = authority.issue(&names, now).map_err(|fault| fault.to_string())?;
-        let pair = CertificatePair::read(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes());
-        pair.map_err(|fault| fault.to_string())
-    }
+    // Nobody is to renew when it is no longer waited for.
+    store.take_wish(name);
+    Err(format!("{name}: nothing came of it within {} s: does a server run?", arguments.timeout.as_secs())
+        .into())
 }
-
-fn hash_of(chain: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    chain.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The line for a folder that cannot be watched.
-fn unseen(folder: &Path) -> String {
-    format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
-}
-
-/// The line for a system that lets no folder be watched.
-fn blind(error: &io::Error) -> String {
-    format!(
-        "certificates cannot be watched for changes ({error}; fs.inotify.max_user_instances): \
-         they are read again every minute"
-    )
-}
-
-/// Hosts for which the local authority is asked to sign, if it is asked at all: those of all sites if the
-/// server asks, else those of the sites that ask.
-fn local_hosts(config: &Config) -> Option<Vec<String>> {
-    let for_all = config.tls.tls == Some(Told::Local);
-    let asks = |site: &&Site| for_all || site.tls == Some(Told::Local);
-    let hosts: Vec<String> = config.sites.iter().filter(asks).flat_map(|site| site.hosts.clone()).collect();
-    (for_all || config.sites.iter().any(|site| site.tls == Some(Told::Local))).then_some(hosts)
-}
-
-/// Seconds since 1970.
-pub(crate) fn now_unix_s() -> u64 {
-    // tidy: allow(clock): certificates are good for a time that the world's clock tells.
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,15 +1,14 @@
-//! The settings of `staunch serve`: what is asked of the system to read them, and what is told about them.
+//! The settings of `staunch serve` on the command line: flags, and what is printed about settings.
 //!
-//! What a key means stands in `staunch-config`. This part brings the sources: flags, environment, file.
+//! What a key means stands in `staunch-config`; `staunch-service` brings flags, environment and file
+//! together.
 
 mod arguments;
-mod exposure;
-mod loader;
-mod places;
 mod show;
 mod test;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use loader::{Failure, Loader};
 pub(crate) use show::{ConfigCommand, run};
 pub(crate) use test::run as test;
+
+pub(crate) use staunch_service::config::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure, Loader};

@@ -14,9 +14,9 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::Signal;
 use staunch_netio::clock;
+use staunch_service::life::ReloadNote;
 
 use crate::config::{Failure, Loader};
-use crate::life::ReloadNote;
 use crate::{output, units};
 use whereabouts::Whereabouts;
 

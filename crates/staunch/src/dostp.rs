@@ -16,8 +16,6 @@ mod service;
 mod spinning;
 mod trips;
 
-pub(crate) use link::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};
-
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};

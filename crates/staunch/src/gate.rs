@@ -6,7 +6,6 @@ mod arguments;
 mod log;
 mod metrics;
 mod run;
-mod served;
 mod status;
 mod view;
 
@@ -15,8 +14,6 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use arguments::Protection;
-
-pub(crate) use served::{ServedGate, WorkingGate};
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\

@@ -1,37 +1,24 @@
 //! The command `staunch`: parses, wires, prints. It must never hold logic of its own.
 #![forbid(unsafe_code)]
 
-mod acme;
-mod admin;
-mod banner;
-mod behind_khttpd;
 mod certificates;
-mod clients;
 mod command_line;
 mod config;
-mod confinement;
 mod control;
 mod doctor;
 mod dostp;
-mod fabric;
 mod gate;
 mod kernel;
 mod lab;
-mod life;
-mod live;
 mod load;
 mod manual;
 mod model;
 mod output;
 mod password;
+mod processes;
 mod publish;
-mod reach;
-mod reload;
 mod screen;
-mod seeing;
 mod serve;
-mod settings;
-mod sites;
 mod token;
 mod top;
 mod units;
@@ -85,13 +72,13 @@ enum Subcommands {
     /// Make a token for live data, or say what stands in one
     Token(token::TokenCommand),
     /// List certificates of authorities, of files and of this machine, or have one renewed
-    Certificates(acme::CertificatesCommand),
+    Certificates(certificates::CertificatesCommand),
     /// Look after certificates beside a server, which starts this by itself
     #[command(hide = true)]
-    CertificateAgent(acme::AgentArguments),
+    CertificateAgent(processes::AgentArguments),
     /// Start the next server in an upgrade; a server starts this by itself
     #[command(hide = true)]
-    UpgradeStarter(life::StarterArguments),
+    UpgradeStarter(processes::StarterArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
     /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
@@ -157,9 +144,9 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Status(arguments)) => control::status(&arguments),
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
         Some(Subcommands::Token(command)) => token::run(&command).map(done),
-        Some(Subcommands::Certificates(command)) => acme::run_command(&command),
-        Some(Subcommands::CertificateAgent(arguments)) => acme::run_agent(&arguments).map(done),
-        Some(Subcommands::UpgradeStarter(arguments)) => life::run_starter(&arguments).map(done),
+        Some(Subcommands::Certificates(command)) => certificates::run(&command),
+        Some(Subcommands::CertificateAgent(arguments)) => arguments.run().map(done),
+        Some(Subcommands::UpgradeStarter(arguments)) => arguments.run().map(done),
         Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),

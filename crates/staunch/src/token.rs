@@ -11,8 +11,9 @@ use clap::{Args, Subcommand};
 use staunch_live::limits::TOKEN_BYTES_MAX;
 use staunch_live::token::{Issuer, Key, Making, TokenFault, make, read_parts, verify};
 
+use staunch_service::live;
+
 use crate::config::{Failure, Loader};
-use crate::live;
 use crate::output;
 
 /// The commands of `staunch token`.

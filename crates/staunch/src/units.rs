@@ -1,9 +1,9 @@
-//! Rates, short times and arrivals as people write them, beside the sizes and durations that the
-//! configuration knows too.
+//! Rates, short times and arrivals as people write them, beside the durations that the configuration
+//! knows too.
 
 use staunch_loadgen::schedule::{self, Arrivals, Profile};
 
-pub(crate) use staunch_config::units::{CpuList, count, cpu_list, duration, show_size};
+pub(crate) use staunch_config::units::{CpuList, count, cpu_list, duration};
 
 /// A rate such as `1000/s`, `10k/s` or `600/m`, as so many a second.
 ///

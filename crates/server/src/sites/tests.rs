@@ -55,12 +55,13 @@ fn what_is_the_same_goes_on_as_it_was() {
     let held = peer.shared.progress().prepared;
     // Other names and another order are no change of what is held.
     let renamed = SiteConfig { hosts: vec!["eins".into()], default: true, ..first.clone() };
-    let replaced = peer.shared.replace(vec![second.clone(), renamed]).unwrap();
+    let replaced = peer.shared.prepare(vec![second.clone(), renamed]).unwrap().commit();
     assert_eq!(replaced, Replaced { kept: 2, opened: 0, closed: 0 });
     assert_eq!(peer.shared.progress().prepared, held);
     assert_eq!(body(&mut peer, "one"), "one", "the default one");
     assert_eq!(body(&mut peer, "two"), "two");
-    let replaced = peer.shared.replace(vec![denied(first), site(three.path(), "three"), second]).unwrap();
+    let replaced =
+        peer.shared.prepare(vec![denied(first), site(three.path(), "three"), second]).unwrap().commit();
     assert_eq!(replaced, Replaced { kept: 1, opened: 2, closed: 1 });
     assert_eq!(peer.ask_host("one", "GET", "/a.txt", &[]).code, 403);
     assert_eq!(body(&mut peer, "three"), "three");
@@ -82,7 +83,7 @@ fn a_fault_changes_nothing() {
         (vec![first.clone(), site(one.path(), "x:80")], "without port"),
         (vec![], "no site"),
     ] {
-        let fault = peer.shared.replace(configs).unwrap_err().to_string();
+        let fault = peer.shared.prepare(configs).map(|_| ()).unwrap_err().to_string();
         assert!(fault.contains(words), "{fault}");
         assert_eq!(body(&mut peer, "one"), "one");
     }
@@ -100,10 +101,10 @@ fn a_link_that_leads_elsewhere_is_seen() {
     releases.link("2", "next");
     std::fs::rename(releases.path().join("next"), releases.path().join("current")).unwrap();
     assert_eq!(body(&mut peer, "a"), "one", "not before it is told");
-    let replaced = peer.shared.replace(vec![config.clone()]).unwrap();
+    let replaced = peer.shared.prepare(vec![config.clone()]).unwrap().commit();
     assert_eq!(replaced, Replaced { kept: 0, opened: 1, closed: 1 });
     assert_eq!(body(&mut peer, "a"), "two");
-    assert_eq!(peer.shared.replace(vec![config]).unwrap().kept, 1);
+    assert_eq!(peer.shared.prepare(vec![config]).unwrap().commit().kept, 1);
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn a_request_that_waits_is_answered_by_the_site_it_asked() {
     let next = vec![site(two.path(), "a")];
     let shared = std::sync::Arc::clone(&peer.shared);
     let response = peer.ask_and("a", "/a.txt", || {
-        shared.replace(next.clone()).unwrap();
+        shared.prepare(next.clone()).unwrap().commit();
     });
     assert_eq!((response.code, response.text()), (200, "one"));
     assert_eq!(body(&mut peer, "a"), "two");
@@ -139,7 +140,7 @@ fn nothing_is_left_of_a_hundred_exchanges() {
             0 => vec![denied(first), second],
             _ => vec![first, denied(second)],
         };
-        peer.shared.replace(configs).unwrap();
+        peer.shared.prepare(configs).unwrap().commit();
         let code = peer.ask_host("a", "GET", "/a.txt", &[]).code;
         assert_eq!(code, if round % 2 == 0 { 403 } else { 200 });
     }
@@ -162,6 +163,6 @@ fn what_a_removed_site_held_is_let_go_though_a_worker_sleeps() {
     peer.settle();
     let removed = std::sync::Arc::clone(&peer.shared.sites.load().sites[0]);
     assert!(removed.progress().prepared > 0);
-    peer.shared.replace(vec![site(two.path(), "a")]).unwrap();
+    peer.shared.prepare(vec![site(two.path(), "a")]).unwrap().commit();
     assert_eq!((removed.progress().prepared, removed.progress().bytes_held), (0, 0));
 }

@@ -9,20 +9,24 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use staunch_config::key::{Form, Key};
 
-use super::loader::Loader;
+use super::Loader;
 
 /// What the command line of `staunch serve` says.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(crate) loader: Loader,
+    pub(crate) flags: Flags,
 
     /// Test the settings, say what is wrong, and serve nothing
     #[arg(long = "test-config", short = 't')]
     pub(crate) test: bool,
 }
 
-impl Args for Loader {
+/// Flags for settings, and the file with others.
+#[derive(Clone, Debug)]
+pub(crate) struct Flags(pub(crate) Loader);
+
+impl Args for Flags {
     fn augment_args(command: Command) -> Command {
         let help = "File with settings; flags and STAUNCH_... variables go before it";
         let file = Arg::new("config").long("config").short('c').value_name("FILE").help(help);
@@ -35,11 +39,11 @@ impl Args for Loader {
     }
 }
 
-impl FromArgMatches for Loader {
+impl FromArgMatches for Flags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let flags =
             staunch_config::flags().filter_map(|(_, key)| Some((key.name.into(), given(matches, key)?)));
-        Ok(Self::new(flags.collect(), matches.get_one::<PathBuf>("config").cloned()))
+        Ok(Self(Loader::new(flags.collect(), matches.get_one::<PathBuf>("config").cloned())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Config, File, reference};
 
-use super::loader::{Failure, Loader};
+use super::Failure;
+use super::arguments::Flags;
 use crate::output;
 
 /// What is asked.
@@ -28,7 +29,7 @@ enum Question {
 #[derive(Args)]
 struct Show {
     #[command(flatten)]
-    loader: Loader,
+    flags: Flags,
 
     /// As JSON
     #[arg(long)]
@@ -44,7 +45,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
         Question::Reference => reference::markdown(),
         Question::Example => reference::EXAMPLE.to_owned(),
         Question::Show(show) => {
-            let sources = show.loader.or_service().sources()?;
+            let sources = show.flags.0.or_service().sources()?;
             let config = staunch_config::read(&sources)?;
             if show.json {
                 format!("{:#}\n", as_json(&config, sources.file.as_ref()))

@@ -1,61 +1,12 @@
-//! `-t`: whether the settings would do, without touching a socket or a log.
+//! `-t`: prints whether the settings would do.
 
-use staunch_server::SitesShared;
-
-use super::loader::{Failure, Loader};
-use super::{exposure, places};
+use super::{Failure, Loader};
 use crate::output::remark;
-use crate::{certificates, live, settings, sites};
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///
 /// # Errors
 /// All that is wrong, and at last that the test failed.
 pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
-    let name = loader.name();
-    let failed = |failure: Failure| Failure {
-        code: failure.code,
-        text: format!("{}\nconfiguration {name} test failed", failure.text),
-    };
-    let sources = loader.sources().map_err(failed)?;
-    let file = sources.file.as_ref();
-    let mut reading = staunch_config::read_whole(&sources);
-    let (config, is_read) = (reading.config.take(), reading.is_right());
-    places::look(&mut reading);
-    exposure::look(&mut reading);
-    let usable = config.as_ref().map(|config| -> Result<Vec<String>, Failure> {
-        let handed = settings::any_handed(config);
-        let settings = settings::of(config, &handed)?;
-        settings::secured(config, &handed, &settings.listen)?;
-        certificates::test(config)
-    });
-    if let Some(Err(failure)) = &usable {
-        let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));
-        reading.blame(0, key, text.to_owned());
-    }
-    // What only the whole of a site can tell, once its files are there: nothing is loaded, nothing started.
-    let mut whole = Ok(());
-    if let (true, Some(config)) = (reading.is_right(), &config) {
-        whole = SitesShared::open(sites::of(config)).map(drop).map_err(|error| error.to_string());
-        whole =
-            whole.and_then(|()| live::of(config, u64::MAX, None).map(drop).map_err(|failure| failure.text));
-    }
-    if is_read {
-        remark(&format!("staunch: the configuration {name} syntax is ok\n"));
-    }
-    for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()) {
-        remark(&format!("staunch: warning: {text}\n"));
-    }
-    reading.config = config;
-    reading.end(file).map_err(|faults| {
-        let mut failure = Failure::from(faults);
-        // What can be read and yet not be used is no wrong call, whoever said it.
-        if is_read {
-            failure.code = Failure::configuration("").code;
-        }
-        failed(failure)
-    })?;
-    whole.map_err(|error| failed(Failure::configuration(error)))?;
-    remark(&format!("staunch: configuration {name} test is successful\n"));
-    Ok(())
+    staunch_service::config::test(loader, &mut |line| remark(&format!("staunch: {line}\n")))
 }

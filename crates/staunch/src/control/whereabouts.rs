@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use staunch_server::metrics::ReloadFigures;
+use staunch_service::life::ReloadNote;
 
 use crate::config::{Failure, Loader};
-use crate::life::ReloadNote;
 use crate::top::fetch;
 
 use super::server::Server;

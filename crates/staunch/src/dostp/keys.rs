@@ -12,8 +12,8 @@ use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use staunch_dostp::{SECRET_BYTES, read_secret};
 
-use super::link::{CODE_CONFIGURATION, CODE_NO_RIGHT, Protection};
-use crate::config::Failure;
+use super::link::Protection;
+use crate::config::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure};
 use crate::output;
 
 /// The parser of a slot's number.

@@ -9,12 +9,9 @@ use staunch_dostp::{
     Backend, ETHER_TYPE, Mode, Options, Secrets, Socket, UDP_PORT, Wait, choice_file, read_secret,
 };
 
-use crate::config::Failure;
+use staunch_service::fabric::is_of_interface;
 
-/// EX_NOPERM of sysexits.h: a right is missing.
-pub(crate) const CODE_NO_RIGHT: u8 = 77;
-/// EX_CONFIG of sysexits.h: the interface cannot be used.
-pub(crate) const CODE_CONFIGURATION: u8 = 78;
+use crate::config::Failure;
 
 /// The word that stands in the place of a key file where that slot is to stay empty.
 const NO_KEY: &str = "none";
@@ -185,25 +182,15 @@ impl NodeLink {
         if error.kind() == ErrorKind::PermissionDenied {
             let backend = self.backend.0.unwrap_or(Backend::Ring);
             let text = format!("{error}: the backend {backend} needs {}", backend.needs());
-            return Failure { code: CODE_NO_RIGHT, text };
+            return Failure::no_right(text);
         }
         let text = match error.raw_os_error() {
             Some(_) => format!("interface {}: {error}", self.interface),
             None => error.to_string(),
         };
         let is_configuration = is_of_interface(error) || error.kind() == ErrorKind::InvalidInput;
-        Failure { code: if is_configuration { CODE_CONFIGURATION } else { 1 }, text }
+        if is_configuration { Failure::configuration(text) } else { text.into() }
     }
-}
-
-/// Whether the interface is to blame, and may be usable later.
-pub(crate) fn is_of_interface(error: &io::Error) -> bool {
-    const NO_DEVICE: i32 = 19;
-    const NO_SUCH_DEVICE_OR_ADDRESS: i32 = 6;
-    matches!(
-        error.kind(),
-        ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::Unsupported | ErrorKind::NotFound
-    ) || matches!(error.raw_os_error(), Some(NO_DEVICE | NO_SUCH_DEVICE_OR_ADDRESS))
 }
 
 /// How the socket was opened, in a sentence, with the reasons against other backends, and what is amiss.

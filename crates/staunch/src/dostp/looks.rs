@@ -9,8 +9,10 @@ use staunch_dostp::node_path_to_ask;
 
 use super::control::{self, Status};
 use super::peers;
+use staunch_service::fabric;
+
 use crate::config::Failure;
-use crate::{fabric, output};
+use crate::output;
 
 /// Which node.
 #[derive(Args)]

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use staunch_dostp::{PeerEvent, Socket, node_path};
 use staunch_netio::clock;
+use staunch_service::fabric::is_of_interface;
 
 use super::control;
 use super::link::{self, NodeLink};
@@ -99,7 +100,7 @@ fn serve(arguments: &Arguments, listener: &UnixListener, ended: &UnixStream) -> 
                 }
                 error
             }
-            Err(error) if link::is_of_interface(&error) => error,
+            Err(error) if is_of_interface(&error) => error,
             Err(error) => return Err(arguments.link.failure(&error)),
         };
         if !waits {

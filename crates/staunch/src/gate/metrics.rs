@@ -1,4 +1,4 @@
-//! The gate's figures over HTTP: at an address of its own, or behind those of a server.
+//! The gate's figures over HTTP: at an address of its own.
 
 use std::net::SocketAddr;
 
@@ -6,9 +6,8 @@ use staunch_config::syntax::text::AdminAddress;
 use staunch_gate::metrics;
 use staunch_gate::snapshot::Board;
 use staunch_protocol::Status;
-use staunch_server::{Admin, MoreMetrics, Page};
-
-use crate::admin::{AdminDoor, Listener};
+use staunch_server::{Admin, Page};
+use staunch_service::admin::{AdminDoor, Listener};
 
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /status.json  what `staunch gate status` shows\n";
@@ -33,9 +32,4 @@ pub(super) fn serve(
         _ => None,
     };
     Ok((address, listener.serve(Admin::of(Box::new(pages), hosts))?))
-}
-
-/// The gate's metrics, for the page of a server.
-pub(super) fn more(board: Board) -> MoreMetrics {
-    Box::new(move || metrics::text(&board.latest()))
 }

@@ -23,6 +23,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("Found", "what a search came to, beside the search: never seen far from it"),
     ("Kind", "which of a few kinds, beside what it is of, and named with it where it is used"),
     ("Memory", "bytes held: the account of an engine or of live data, and what the gate sees of the host"),
+    ("Part", "one of those that a whole is made of: of a server, of outgoing bytes, of what a model found"),
     ("Peer", "the other end, the word of the protocols; the third is a part of the simulated network"),
     ("Piece", "a part of what is sent or written, in order: of a body, of a line of the log, of a send"),
     ("Plan", "what a program that runs something is to do: each has one, made from its arguments"),

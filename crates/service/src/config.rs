@@ -1,0 +1,12 @@
+//! The settings of a server: what is asked of the system to read them, and what a test of them says.
+//!
+//! What a key means stands in `staunch-config`. This module brings the sources together and looks at the
+//! files and folders that they name.
+
+mod exposure;
+mod loader;
+mod places;
+mod test;
+
+pub use loader::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure, Loader};
+pub use test::test;

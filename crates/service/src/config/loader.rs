@@ -1,0 +1,157 @@
+//! Brings the sources together: the saved flags, the environment, the file as it is now.
+//!
+//! A loader is kept for as long as the server lives, and asked again when the file has changed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use staunch_config::{Config, Faults, File, Sources};
+use staunch_server::SiteError;
+
+use super::exposure;
+
+/// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
+pub const CODE_CONFIGURATION: u8 = 78;
+/// Exit code for a command that was called wrongly.
+const CODE_USAGE: u8 = 2;
+/// Exit code for a missing right (`EX_NOPERM` of sysexits.h).
+pub const CODE_NO_RIGHT: u8 = 77;
+/// Exit code for what went wrong on the way.
+const CODE_FAILURE: u8 = 1;
+
+/// Settings of the service, as the package installs them.
+const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
+
+/// Why a command ends, and with which code.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the process ends with.
+    pub code: u8,
+    /// Sentences for the one who called it, one per line.
+    pub text: String,
+}
+
+impl Failure {
+    /// The configuration is to blame.
+    pub fn configuration(text: impl Into<String>) -> Self {
+        Self { code: CODE_CONFIGURATION, text: text.into() }
+    }
+
+    /// A right is missing.
+    pub fn no_right(text: impl Into<String>) -> Self {
+        Self { code: CODE_NO_RIGHT, text: text.into() }
+    }
+}
+
+/// What went wrong on the way.
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { code: CODE_FAILURE, text }
+    }
+}
+
+impl From<Faults> for Failure {
+    fn from(faults: Faults) -> Self {
+        let code = if faults.only_flags() { CODE_USAGE } else { CODE_CONFIGURATION };
+        Self { code, text: faults.to_string() }
+    }
+}
+
+impl From<SiteError> for Failure {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Rule { .. } | SiteError::Hosts(_) => Self::configuration(error.to_string()),
+            SiteError::Root { .. } | SiteError::Confinement | SiteError::Thread(_) => {
+                error.to_string().into()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// Flags and the name of the file.
+#[derive(Clone, Debug)]
+pub struct Loader {
+    flags: Vec<(String, String)>,
+    file: Option<PathBuf>,
+}
+
+impl Loader {
+    /// What the command line said. Without a file there, `STAUNCH_CONFIG` may name one.
+    pub fn new(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+        let named = || std::env::var_os("STAUNCH_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
+        Self { flags, file: file.or_else(named) }
+    }
+
+    /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the
+    /// service's is there, it is meant.
+    pub fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+        let named = Self::new(flags, file);
+        let service = || Some(PathBuf::from(SERVICE_SETTINGS)).filter(|file| file.exists());
+        Self { file: named.file.or_else(service), ..named }
+    }
+
+    /// This one, or the service's file if it names none and that is there.
+    pub fn or_service(&self) -> Self {
+        Self::of_service(self.flags.clone(), self.file.clone())
+    }
+
+    /// What the settings are called in messages.
+    pub fn name(&self) -> String {
+        self.file
+            .as_ref()
+            .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
+    }
+
+    /// Variables that look like settings and are none, in sentences.
+    pub fn unknown_variables() -> Vec<String> {
+        staunch_config::unknown_variables(&environment())
+    }
+
+    /// The file they stand in, if they do.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// All that is said at this moment.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn sources(&self) -> Result<Sources, Failure> {
+        let text = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path);
+            let text =
+                text.map_err(|error| Failure::configuration(format!("{}: {error}", path.display())))?;
+            Ok::<File, Failure>(File { name: path.display().to_string(), text })
+        };
+        Ok(Sources {
+            flags: self.flags.clone(),
+            environment: environment(),
+            file: self.file.as_ref().map(text).transpose()?,
+        })
+    }
+
+    /// The settings as they are at this moment. To be called again when the file has changed.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn load(&self) -> Result<Config, Failure> {
+        let sources = self.sources()?;
+        let mut reading = staunch_config::read_whole(&sources);
+        exposure::look(&mut reading);
+        Ok(reading.end(sources.file.as_ref())?)
+    }
+}
+
+fn environment() -> Vec<(String, String)> {
+    let ours = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with("STAUNCH_"))?;
+        Some((name, value.to_string_lossy().into_owned()))
+    };
+    std::env::vars_os().filter_map(ours).collect()
+}
