@@ -53,9 +53,9 @@ const HEAPS_WITHIN_A_LIMIT: libc::c_int = 2;
 /// 64 MiB of addresses for nearly every thread, which use up a gigabyte before the first request. To be called
 /// before threads are started.
 pub fn share_heaps_within_a_limit() {
-    // SAFETY: mallopt(3) only sets a number; no other thread allocates meanwhile.
     #[cfg(target_env = "gnu")]
     if getrlimit(Resource::As).current.is_some() {
+        // SAFETY: mallopt(3) only sets a number; no other thread allocates meanwhile.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, HEAPS_WITHIN_A_LIMIT);
         }
