@@ -40,13 +40,13 @@ bench: compiler ## Measure side by side with other servers; the report goes to b
 
 demo-overload: compiler ## Show what the gate does under overload, in under five minutes (root), and draw it
 	cargo xtask install --for demo
-	cargo build --release --package staunch
+	cargo build --release --package staunch --package staunch-instruments
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
 
 lab: compiler ## Compare the server models by the paper's plan, five minutes beside the build; writes bench/runs/lab.html
-	cargo build --release --package staunch
+	cargo build --release --package staunch-instruments
 	mkdir -p bench/runs
-	$(TARGET)/release/staunch lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
+	$(TARGET)/release/staunch-load lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
 
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
 # everything, the image of a container one for another C library, the program as shipped one with link-time
@@ -61,7 +61,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
 	cargo xtask soak --seconds $(SOAK_SECONDS)
-	cargo build --release --package staunch
+	cargo build --release --package staunch --package staunch-instruments
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'
 
 clean: ## Remove everything that was built

@@ -39,7 +39,8 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// The program under test: `STAUNCH_BINARY`, else `staunch` beside the test's own folder of executables.
+/// The program under test: `STAUNCH_BINARY`, else `staunch` beside the test's own folder of executables. The
+/// instruments that it starts (`staunch load`) are `staunch-load`, beside it.
 ///
 /// # Panics
 /// When it was not built: the message says how to.
@@ -52,7 +53,7 @@ pub fn binary() -> PathBuf {
     let path = folder.join("staunch");
     assert!(
         path.exists(),
-        "{} is missing: run `cargo build -p staunch` with the same profile first",
+        "{} is missing: run `cargo build -p staunch -p staunch-instruments` with the same profile first",
         path.display()
     );
     path

@@ -29,7 +29,7 @@ fn a_page_has_its_day_and_its_near_relations() {
 #[test]
 fn completions_know_the_words_of_a_value() {
     let script = finish(Command::new(binary()).args(["completions", "bash"])).stdout;
-    for words in ["auto uring epoll", "on off", "auto on off"] {
+    for words in ["auto uring epoll", "on off", "auto on off", "headers body reader"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
     }
     let refused = finish(Command::new(binary()).args(["serve", "--io", "other"]));

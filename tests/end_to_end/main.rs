@@ -9,6 +9,7 @@ mod clients;
 mod clients_killed;
 mod command_line;
 mod crossing;
+mod instruments;
 mod kernel_fails;
 mod kernel_short;
 mod load_tools;

@@ -70,8 +70,11 @@ fn said_under(series: &str) -> Option<String> {
     let (staunch, xtask) = (binary(), binary().with_file_name("xtask"));
     assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
     let output = Command::new(xtask)
-        .args(["guest", "--kernel", series, "--program"])
-        .arg(staunch)
+        .args(["guest", "--kernel", series])
+        .arg("--program")
+        .arg(&staunch)
+        .arg("--program")
+        .arg(staunch.with_file_name("staunch-load"))
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/closing.sh"))
         .output()
         .expect("xtask runs");

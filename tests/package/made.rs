@@ -63,9 +63,11 @@ fn every_file_in_it_is_roots_and_none_may_be_changed_by_others() {
     }
     for path in [
         "./usr/bin/staunch",
+        "./usr/lib/staunch/staunch-load",
         "./etc/staunch/staunch.toml",
         "./usr/share/staunch/empty/",
         "./usr/share/man/man1/staunch-doctor.1.gz",
+        "./usr/share/man/man1/staunch-load-sweep.1.gz",
         "./usr/share/man/man5/staunch.toml.5.gz",
     ] {
         assert!(list.contains(path), "{path}\n{list}");

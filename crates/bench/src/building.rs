@@ -18,7 +18,7 @@ pub(super) struct Wanted<'a> {
     generator: bool,
     /// Whether our program is asked for without either.
     program: bool,
-    /// A staunch that is already built.
+    /// A staunch that is already built, with its instruments beside it.
     given: Option<&'a Path>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Wanted<'a> {
                 fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?
             }
             None if self.generator || self.program || self.kinds.iter().any(|kind| kind.is_ours()) => {
-                cargo_build(root, &["-p", "staunch"])?;
+                cargo_build(root, &["-p", "staunch", "-p", "staunch-instruments"])?;
                 built
             }
             None => built,

@@ -95,7 +95,7 @@ fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
 fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "-p", "staunch"]).current_dir(root);
+    command.args(["build", "--release", "-p", "staunch", "-p", "staunch-instruments"]).current_dir(root);
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() {
         Ok(target.join("release/staunch"))

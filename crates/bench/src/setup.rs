@@ -93,7 +93,7 @@ impl ServerKind {
 /// Programs that the benchmark or `cargo xtask install` builds.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
-    /// The command `staunch`.
+    /// The command `staunch`, with `staunch-load` beside it.
     pub(super) staunch: PathBuf,
     /// The command `floor`: a server that does no more than it must.
     pub(super) floor: PathBuf,

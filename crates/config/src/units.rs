@@ -52,6 +52,26 @@ pub fn long_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A short time such as `0.6us`, `50us`, `2ms` or `1s`, in seconds.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn span_s(text: &str) -> Result<f64, String> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let factor = match &text[digits.len()..] {
+        "ns" => Some(1e-9),
+        "us" => Some(1e-6),
+        "ms" => Some(1e-3),
+        "s" => Some(1.0),
+        _ => None,
+    };
+    let number = digits.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    factor
+        .zip(number)
+        .map(|(factor, number)| factor * number)
+        .ok_or_else(|| "write a time above 0 such as 600ns, 0.6us, 2ms or 1s".to_owned())
+}
+
 /// A unit of time in milliseconds; none is a second.
 fn unit_ms(unit: &str) -> Option<u64> {
     match unit.to_ascii_lowercase().as_str() {
@@ -255,6 +275,17 @@ mod tests {
         }
         for text in ["", "1y", "3651d", "-1"] {
             assert!(long_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_times() {
+        let written = ["600ns", "0.6us", "2ms", "1s"].map(|text| span_s(text).unwrap());
+        for (read, expected) in written.into_iter().zip([6e-7, 6e-7, 2e-3, 1.0]) {
+            assert!((read - expected).abs() < 1e-12, "{read}");
+        }
+        for wrong in ["", "0s", "-1ms", "5", "1m", "inf s", "nan s"] {
+            assert!(span_s(wrong).unwrap_err().contains("600ns"), "{wrong}");
         }
     }
 

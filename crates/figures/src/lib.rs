@@ -9,6 +9,7 @@ pub mod bars;
 mod markup;
 pub mod page;
 pub mod plot;
+pub mod spark;
 pub mod statistics;
 pub mod style;
 pub mod table;

@@ -6,7 +6,6 @@
 //! output stays free for files.
 
 mod frame;
-pub mod spark;
 
 use std::collections::VecDeque;
 

@@ -11,11 +11,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use staunch_acme::{AttemptOutcome, NameRecord, Store};
 use staunch_config::Config;
+use staunch_config::units;
 use staunch_netio::clock;
+use staunch_program::output;
 use staunch_service::certificates::{self, Listed, now_unix_s};
 
 use crate::config::{Failure, Loader};
-use crate::{output, units};
 
 /// Pause between two looks for the outcome of a renewal.
 const LOOK: Duration = Duration::from_millis(100);

@@ -7,6 +7,8 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
+use crate::instruments;
+
 /// The words of a command line, with the names that other programs have for ours replaced.
 pub(crate) fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
     match words.get(1).and_then(|word| word.to_str()) {
@@ -17,6 +19,7 @@ pub(crate) fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
         Some("version" | "-v") if words.len() == 2 => words[1] = "--version".into(),
         _ => {}
     }
+    instruments::set_apart(&mut words);
     words
 }
 
@@ -46,7 +49,8 @@ mod tests {
     fn words_of_other_programs_are_known() {
         for (text, expected) in [
             ("staunch help", "staunch --help"),
-            ("staunch help load sweep", "staunch load sweep --help"),
+            ("staunch help dostp ping", "staunch dostp ping --help"),
+            ("staunch help load sweep", "staunch load -- sweep --help"),
             ("staunch version", "staunch --version"),
             ("staunch -v", "staunch --version"),
             ("staunch serve help", "staunch serve help"),

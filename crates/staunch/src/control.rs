@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
+use staunch_config::units;
 use staunch_netio::clock;
+use staunch_program::output;
 use staunch_service::life::ReloadNote;
 
 use crate::config::{Failure, Loader};
-use crate::{output, units};
 use whereabouts::Whereabouts;
 
 pub(crate) use status::{StatusArguments, status};

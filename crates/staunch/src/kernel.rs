@@ -14,10 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use rustix::io::Errno;
+use staunch_program::output;
 
 use self::module::{NAME, NO_RIGHT, NOT_LOADED};
 use crate::config::Failure;
-use crate::output;
 
 /// What stands at the end of the help.
 const EXPLANATION: &str = "\

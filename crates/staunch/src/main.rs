@@ -8,12 +8,9 @@ mod control;
 mod doctor;
 mod dostp;
 mod gate;
+mod instruments;
 mod kernel;
-mod lab;
-mod load;
 mod manual;
-mod model;
-mod output;
 mod password;
 mod processes;
 mod publish;
@@ -21,13 +18,13 @@ mod screen;
 mod serve;
 mod token;
 mod top;
-mod units;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use staunch_program::{end_at_a_panic, output};
 
 use crate::config::Failure;
 
@@ -82,17 +79,17 @@ enum Subcommands {
     /// Publish to the live data of a server
     Publish(publish::Arguments),
     /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
-    Load(Box<load::Arguments>),
+    Load(instruments::Words),
     /// Shed connections that cannot be served, before the kernel pays for them
     Gate(Box<gate::Arguments>),
     /// Calculate what a host does when more is asked of it than it can do
-    Model(Box<model::Arguments>),
+    Model(instruments::Words),
     /// Watch a running server
     Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
     Doctor(doctor::Arguments),
     /// Server models in their plainest form, to be compared
-    Lab(lab::Arguments),
+    Lab(instruments::Words),
     /// Speak to other nodes of this LAN without IP: the lean transport, and its tools
     Dostp(dostp::Arguments),
     /// Have the kernel itself serve a folder: khttpd, loaded, seen and unloaded
@@ -105,7 +102,8 @@ enum Subcommands {
 
 /// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed, a
 /// setting of the host matters, or no server runs, 4 whether a server runs cannot be told, 78 the
-/// configuration cannot be used, 141 nobody reads what is printed.
+/// configuration cannot be used, 126 and 127 another program cannot be started or is missing, 141 nobody
+/// reads what is printed.
 fn main() -> ExitCode {
     end_at_a_panic();
     let words = command_line::spelled(std::env::args_os().collect());
@@ -115,16 +113,6 @@ fn main() -> ExitCode {
         output::explain(&failure.text);
         ExitCode::from(failure.code)
     })
-}
-
-/// Lets a panic of any thread end the process in every build, as it does in the one that is shipped
-/// (`panic = "abort"`): what tests see of a fault is then what users would.
-fn end_at_a_panic() {
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
-        std::process::abort();
-    }));
 }
 
 fn run(command: Command) -> Result<ExitCode, Failure> {
@@ -148,18 +136,23 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::CertificateAgent(arguments)) => arguments.run().map(done),
         Some(Subcommands::UpgradeStarter(arguments)) => arguments.run().map(done),
         Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
-        Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
+        Some(Subcommands::Load(words)) => Err(instruments::start("load", &words)),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
-        Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),
+        Some(Subcommands::Model(words)) => Err(instruments::start("model", &words)),
         Some(Subcommands::Top(arguments)) => top::run(&arguments),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
-        Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
+        Some(Subcommands::Lab(words)) => Err(instruments::start("lab", &words)),
         Some(Subcommands::Dostp(arguments)) => dostp::run(arguments),
         Some(Subcommands::Kernel(arguments)) => kernel::run(&arguments),
         Some(Subcommands::Completions(wanted)) => {
-            manual::completions(Command::command(), &wanted);
+            manual::completions(whole()?, &wanted);
             Ok(ExitCode::SUCCESS)
         }
-        Some(Subcommands::Man(wanted)) => manual::man(&Command::command(), &wanted).map(done),
+        Some(Subcommands::Man(wanted)) => manual::man(whole()?, &wanted).map(done),
     }
+}
+
+/// This command with the outlines of those that another program has.
+fn whole() -> Result<clap::Command, Failure> {
+    instruments::filled(Command::command())
 }

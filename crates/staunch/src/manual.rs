@@ -8,9 +8,9 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use staunch_netio::clock;
+use staunch_program::output;
 
 use crate::config::Failure;
-use crate::output;
 
 /// For which shell.
 #[derive(Args)]
@@ -48,8 +48,7 @@ pub(crate) fn completions(mut command: Command, wanted: &Completions) {
 ///
 /// # Errors
 /// They cannot be written.
-pub(crate) fn man(command: &Command, wanted: &Man) -> Result<(), Failure> {
-    let mut command = command.clone();
+pub(crate) fn man(mut command: Command, wanted: &Man) -> Result<(), Failure> {
     command.build();
     let pages = pages(&command, "staunch");
     let Some(folder) = &wanted.folder else {
@@ -159,6 +158,11 @@ A threshold was crossed.
 .TP
 .B 78
 The configuration cannot be used: the file, a variable of the environment, limits that cannot all hold.
+.TP
+.BR 126 ", " 127
+The program of
+.BR "staunch load" ", " model " and " lab
+cannot be started, or is missing.
 "#;
 
 const FILES: &str = r#".SH ENVIRONMENT

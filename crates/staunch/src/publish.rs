@@ -20,7 +20,7 @@ use self::followed::Followed;
 use self::patience::patiently;
 use self::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
-use crate::output::remark;
+use staunch_program::output::remark;
 
 /// The secret, where no file is named.
 const TOKEN_VARIABLE: &str = "STAUNCH_PUBLISH_TOKEN";

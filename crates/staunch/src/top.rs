@@ -15,15 +15,17 @@ use std::time::Duration;
 
 use clap::Args;
 use console::Term;
+use staunch_config::units;
 use staunch_netio::clock;
+use staunch_program::output;
 use staunch_server::metrics::Snapshot;
 
 use figures::Rates;
 pub(crate) use view::uptime;
 
 use crate::config::Failure;
+use crate::control;
 use crate::screen::{self, Screen};
-use crate::{control, output, units};
 
 /// Steps kept for the sparkline: as many as a wide terminal shows.
 const STEPS_KEPT_MAX: usize = 240;

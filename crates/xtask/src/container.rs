@@ -1,4 +1,4 @@
-//! `cargo xtask container`: the root of a container image, with one static program in it.
+//! `cargo xtask container`: the root of a container image, with two static programs in it.
 //!
 //! It owns the folder that an image is built from. It must never build the image: that is what `podman build`
 //! and `docker build` are for, and it needs no network here.
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::{cargo, succeed, target};
+use crate::running::{INSTALLED_PACKAGES, cargo, installed_programs, succeed, target};
 
 /// User and group of the image: those of `nonroot` in other images without a distribution.
 const PASSWD: &str = "root:x:0:0:root:/:/sbin/nologin\nstaunch:x:65532:65532:staunch:/:/sbin/nologin\n";
@@ -19,7 +19,7 @@ const GROUP: &str = "root:x:0:\nstaunch:x:65532:\n";
 /// What to make a root of.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// A static program built already; without it, one is built for musl
+    /// A static program built already, with `staunch-load` beside it; without it, both are built for musl
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// The profile to build it with
@@ -55,12 +55,12 @@ fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// Builds the static program.
+/// Builds the static programs; gives the path of `staunch`.
 fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf, String> {
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     succeed(Command::new("rustup").args(["target", "add", &triple]).current_dir(root))?;
-    let words = ["build", "--profile", profile, "--package", "staunch", "--target", &triple];
-    succeed(cargo().args(words).current_dir(root))?;
+    let words = ["build", "--profile", profile, "--target", &triple];
+    succeed(cargo().args(words).args(INSTALLED_PACKAGES).current_dir(root))?;
     Ok(target.join(triple).join(profile).join("staunch"))
 }
 
@@ -69,8 +69,11 @@ fn fill(root: &Path, out: &Path, binary: &Path) -> std::io::Result<()> {
     for folder in ["usr/bin", "etc", "srv", "proc"] {
         fs::create_dir_all(image.join(folder))?;
     }
-    fs::copy(binary, image.join("usr/bin/staunch"))?;
-    fs::set_permissions(image.join("usr/bin/staunch"), Permissions::from_mode(0o755))?;
+    for (from, name) in installed_programs(binary) {
+        let to = image.join("usr/bin").join(name);
+        fs::copy(from, &to)?;
+        fs::set_permissions(to, Permissions::from_mode(0o755))?;
+    }
     fs::write(image.join("etc/passwd"), PASSWD)?;
     fs::write(image.join("etc/group"), GROUP)?;
     fs::copy(root.join("packaging/Containerfile"), out.join("Containerfile"))?;

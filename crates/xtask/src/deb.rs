@@ -13,13 +13,13 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::{cargo, output, succeed, target};
+use crate::running::{INSTALLED_PACKAGES, cargo, installed_programs, output, succeed, target};
 use stage::Stage;
 
 /// What to make a package of.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// A program built already; without it, one is built for release
+    /// A program built already, with `staunch-load` beside it; without it, both are built for release
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Make the package of the kernel's modules instead, which DKMS builds where it is installed
@@ -77,16 +77,19 @@ fn pack(stage: &Stage, path: &Path) -> Result<PathBuf, String> {
 }
 
 fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    succeed(cargo().args(["build", "--release", "--package", "staunch"]).current_dir(root))?;
+    succeed(cargo().args(["build", "--release"]).args(INSTALLED_PACKAGES).current_dir(root))?;
     Ok(target.join("release/staunch"))
 }
 
 /// Everything the package holds.
 fn fill(stage: &Stage, root: &Path, binary: &Path) -> Result<(), String> {
     let packaging = root.join("packaging");
-    // In a folder of its own: whoever is confined may run what stands beside the program, for an upgrade.
-    stage.copy(binary, "usr/lib/staunch/staunch", 0o755)?;
-    succeed(Command::new("strip").arg("--strip-unneeded").arg(stage.path("usr/lib/staunch/staunch")))?;
+    // In a folder of their own: whoever is confined may run what stands beside the program, for an upgrade.
+    for (from, name) in installed_programs(binary) {
+        let to = format!("usr/lib/staunch/{name}");
+        stage.copy(&from, &to, 0o755)?;
+        succeed(Command::new("strip").arg("--strip-unneeded").arg(stage.path(&to)))?;
+    }
     stage.link("../lib/staunch/staunch", "usr/bin/staunch")?;
     let copies = [
         ("staunch.service", "lib/systemd/system/staunch.service"),

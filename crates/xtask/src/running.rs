@@ -27,6 +27,16 @@ fn is_of_package(name: &OsStr) -> bool {
     OF_PACKAGE.iter().any(|start| name.as_bytes().starts_with(start))
 }
 
+/// The words by which cargo builds what is installed: the server, and the instruments that it starts.
+pub(crate) const INSTALLED_PACKAGES: [&str; 4] = ["-p", "staunch", "-p", "staunch-instruments"];
+
+/// The programs that are installed beside each other, by their names: `staunch`, and what stands beside it
+/// where it was built.
+pub(crate) fn installed_programs(staunch: &Path) -> [(PathBuf, &'static str); 2] {
+    const INSTRUMENTS: &str = "staunch-load";
+    [(staunch.to_owned(), "staunch"), (staunch.with_file_name(INSTRUMENTS), INSTRUMENTS)]
+}
+
 /// The folder cargo builds into.
 pub(crate) fn target(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))

@@ -129,7 +129,11 @@ fn measure(setting: &Setting) -> Result<Results, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut guest = Command::new(cargo);
     guest.args(["xtask", "guest", "--kernel", "newest", "--counted", "--seconds", &PATIENCE_S.to_string()]);
-    guest.arg("--program").arg(&setting.programs.staunch).args(["--program", CHRT]).arg(&script);
+    let staunch = &setting.programs.staunch;
+    for program in [staunch.clone(), staunch.with_file_name("staunch-load"), CHRT.into()] {
+        guest.arg("--program").arg(program);
+    }
+    guest.arg(&script);
     let output = guest.current_dir(&setting.root).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cargo xtask guest: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use console::truncate_str;
+use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, LOUD, QUIET, paint};
 use staunch_figures::words;
 
-use super::spark;
 use crate::outcome::{Counts, Moment};
 use crate::report::{ENDS, is_error};
 

@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Config, File, reference};
+use staunch_program::output;
 
 use super::Failure;
 use super::arguments::Flags;
-use crate::output;
 
 /// What is asked.
 #[derive(Args)]

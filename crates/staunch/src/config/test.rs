@@ -1,7 +1,8 @@
 //! `-t`: prints whether the settings would do.
 
+use staunch_program::output::remark;
+
 use super::{Failure, Loader};
-use crate::output::remark;
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use staunch_figures::words;
+use staunch_program::output;
 use staunch_server::metrics::{Readiness, Snapshot};
 
 use super::whereabouts::{Whereabouts, Which};
 use crate::config::Failure;
-use crate::output;
 use crate::top::{fetch, uptime};
 
 const NOT_RUNNING: u8 = 3;

@@ -11,16 +11,16 @@ use std::time::Duration;
 use clap::Args;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use staunch_config::units;
 use staunch_dostp::{SPIN_NS, Wait};
 use staunch_netio::clock;
+use staunch_program::output;
 
 use super::link::{self, NodeLink};
 use super::service::ECHO_PORT;
 use super::trips::{self, PATIENCE, Trips, shown};
 use super::{choose, one_way};
 use crate::config::Failure;
-use crate::output;
-use crate::units;
 
 /// What the command line says.
 #[derive(Args)]

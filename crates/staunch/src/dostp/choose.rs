@@ -8,12 +8,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
 
 use staunch_dostp::{Backend, Socket};
+use staunch_program::output;
 
 use super::link::NodeLink;
 use super::service::ECHO_PORT;
 use super::trips::{self, PATIENCE, Trips, shown};
 use crate::config::Failure;
-use crate::output;
 
 /// A backend, what was measured, and why it cannot be taken.
 struct Candidate {

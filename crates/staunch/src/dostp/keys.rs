@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use staunch_dostp::{SECRET_BYTES, read_secret};
+use staunch_program::output;
 
 use super::link::Protection;
 use crate::config::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure};
-use crate::output;
 
 /// The parser of a slot's number.
 fn slot() -> RangedI64ValueParser<u8> {

@@ -9,10 +9,10 @@ use staunch_dostp::node_path_to_ask;
 
 use super::control::{self, Status};
 use super::peers;
+use staunch_program::output;
 use staunch_service::fabric;
 
 use crate::config::Failure;
-use crate::output;
 
 /// Which node.
 #[derive(Args)]

@@ -13,12 +13,12 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use staunch_dostp::Socket;
 use staunch_netio::clock;
 use staunch_netio::datagram::{Datagrams as _, Transmit, Udp, UdpPath};
+use staunch_program::output;
 
 use super::link::{self, NodeLink};
 use super::service::{ANSWER_BYTES, DISCARD_PORT, count_in, question};
 use super::trips;
 use crate::config::Failure;
-use crate::output;
 
 /// Messages handed over by one call.
 const BATCH_COUNT: usize = 64;

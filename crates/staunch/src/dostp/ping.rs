@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use staunch_config::units;
 use staunch_dostp::Socket;
 use staunch_netio::clock;
+use staunch_program::output;
 
 use super::link::{self, NodeLink};
 use super::service::ECHO_PORT;
 use crate::config::Failure;
-use crate::output;
-use crate::units;
 
 /// The longest message: what a node holds of one.
 const SIZE_MAX: u64 = 256 << 10;

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use staunch_dostp::{PeerEvent, Socket, node_path};
 use staunch_netio::clock;
+use staunch_program::output;
 use staunch_service::fabric::is_of_interface;
 
 use super::control;
@@ -23,7 +24,6 @@ use super::link::{self, NodeLink};
 use super::service::{DISCARD_PORT, ECHO_PORT, PortService, TURN_COUNT};
 use super::spinning::{Sender, Spinning};
 use crate::config::Failure;
-use crate::output;
 
 /// How often an interface that is missing is looked for.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

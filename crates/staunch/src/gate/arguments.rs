@@ -6,11 +6,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use staunch_config::units;
 use staunch_gate::controller::{Policy, Settings};
 use staunch_gate::daemon::Plan;
 use staunch_gate::program::{Prefix, Reject, Way};
-
-use crate::units;
 
 /// What is to be protected, and how.
 #[derive(Args, Debug, Clone)]

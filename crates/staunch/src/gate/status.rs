@@ -12,9 +12,9 @@ use clap::Args;
 use console::{Key, Term};
 use staunch_gate::snapshot::{self, Snapshot};
 use staunch_netio::clock;
+use staunch_program::output;
 
 use super::view;
-use crate::output;
 use crate::screen::{self, Screen};
 
 /// Steps kept for the sparkline: as many as a wide terminal shows.

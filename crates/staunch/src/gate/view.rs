@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use console::truncate_str;
+use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
 use staunch_gate::snapshot::{ClassFigures, PortFigures, Snapshot};
-use staunch_loadgen::view::spark;
 
 /// Width of a line's name, and the blank behind it.
 const NAME_WIDTH: usize = 13;

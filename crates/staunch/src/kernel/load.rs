@@ -7,12 +7,12 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 use rustix::io::Errno;
+use staunch_program::output;
 
 use super::log::Log;
 use super::module::NAME;
 use super::obstacle;
 use crate::config::Failure;
-use crate::output;
 
 /// Who serves a connection.
 #[derive(Clone, Copy, ValueEnum)]

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use staunch_figures::words;
+use staunch_program::output;
 
 use super::module::{NAME, NOT_LOADED};
 use crate::config::Failure;
-use crate::output;
 
 /// The file among the module's parameters that holds its counts.
 const COUNTS: &str = "counts";

@@ -21,6 +21,7 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use staunch_netio::clock;
+use staunch_program::output;
 
 use self::graph::Graph;
 use self::line::TraceEvent;
@@ -29,7 +30,6 @@ use self::requests::Seen;
 use self::tracefs::Tracefs;
 use super::module::{NAME, NOT_LOADED};
 use crate::config::Failure;
-use crate::output;
 
 /// The module's trace points, by their names without `khttpd_`.
 const POINTS: [&str; 9] = ["accept", "wake", "request", "hit", "miss", "answer", "expire", "close", "leave"];

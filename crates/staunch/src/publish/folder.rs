@@ -13,12 +13,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+use staunch_program::output::{printable, remark};
 
 use super::patience::patiently;
 use super::regular::open_regular;
 use super::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
-use crate::output::{printable, remark};
 
 /// Room for what inotify tells at a time: some hundred changes.
 const TOLD_BYTES: usize = 16 * 1024;

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use staunch_program::output::remark;
+
 use super::topic_writer::{PutFault, TopicWriter};
-use crate::output::remark;
 
 /// Time between two tries: a server is back within seconds.
 const RETRY: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::output::printable;
+use staunch_program::output::printable;
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);

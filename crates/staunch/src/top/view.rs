@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use console::truncate_str;
+use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
-use staunch_loadgen::view::spark;
 use staunch_server::metrics::{ByReason, Readiness, Snapshot, WorkerFigures};
 
 use super::figures::{Rates, sum};

@@ -21,7 +21,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         for (number, line) in source.code_lines().filter(|(number, _)| !source.is_test(*number)) {
             if let Some(name) = MACROS.iter().find(|name| calls(line, name)) {
                 let message = format!(
-                    "`{name}` panics when it cannot write: commands print by crates/staunch/src/output.rs, \
+                    "`{name}` panics when it cannot write: commands print by crates/program/src/output.rs, \
                      a server says its lines by `LineQueue`"
                 );
                 findings.push(Finding::at(&source.path, number, message));

@@ -8,10 +8,11 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use staunch_program::output::remark;
+
 use super::super::module::NO_RIGHT;
 use super::super::obstacle;
 use crate::config::Failure;
-use crate::output::remark;
 
 /// What a user is told who may not use tracefs.
 const NOT_FOR_USER: &str = "tracefs is not for this user: try as root";

@@ -14,12 +14,13 @@ use staunch_loadgen::schedule::{Arrivals, Profile};
 use staunch_loadgen::url::{self, Url};
 use staunch_loadgen::{RunControl, sources};
 use staunch_netio::Address;
+use staunch_program::output;
 
 use super::arguments::Generator;
 use super::files::Sink;
 use super::plan::{self, told};
 use super::{CROSSED, keys};
-use crate::{output, units};
+use crate::units;
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\

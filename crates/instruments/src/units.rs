@@ -1,9 +1,8 @@
-//! Rates, short times and arrivals as people write them, beside the durations that the configuration
-//! knows too.
+//! Rates and arrivals as people write them, beside the durations that the configuration knows too.
 
 use staunch_loadgen::schedule::{self, Arrivals, Profile};
 
-pub(crate) use staunch_config::units::{CpuList, count, cpu_list, duration};
+pub(crate) use staunch_config::units::{CpuList, count, cpu_list, duration, span_s};
 
 /// A rate such as `1000/s`, `10k/s` or `600/m`, as so many a second.
 ///
@@ -30,24 +29,4 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
 /// A sentence that shows the right form.
 pub(crate) fn arrivals(text: &str) -> Result<Arrivals, String> {
     schedule::parse_arrivals(text).map_err(|fault| fault.to_string())
-}
-
-/// A short time such as `0.6us`, `50us`, `2ms` or `1s`, in seconds.
-///
-/// # Errors
-/// A sentence that shows the right form.
-pub(crate) fn span_s(text: &str) -> Result<f64, String> {
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let factor = match &text[digits.len()..] {
-        "ns" => Some(1e-9),
-        "us" => Some(1e-6),
-        "ms" => Some(1e-3),
-        "s" => Some(1.0),
-        _ => None,
-    };
-    let number = digits.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
-    factor
-        .zip(number)
-        .map(|(factor, number)| factor * number)
-        .ok_or_else(|| "write a time above 0 such as 600ns, 0.6us, 2ms or 1s".to_owned())
 }

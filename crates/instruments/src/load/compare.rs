@@ -6,9 +6,9 @@ use clap::Args;
 use console::Term;
 use staunch_loadgen::compare::{self, Side, Single};
 use staunch_loadgen::report::Document;
+use staunch_program::output;
 
 use super::progress::CROSSED;
-use crate::output;
 
 /// What stands at the end of the help.
 const EXIT: &str = "\

@@ -5,12 +5,12 @@ use staunch_figures::table::{Align, lines};
 use staunch_figures::words;
 use staunch_loadgen::report::layout;
 use staunch_loadgen::sweep::FACTORS;
+use staunch_program::output::print as say;
 use staunch_queueing::{Host, OfferedLoad};
 
 use super::expected::{Expected, expect, percent, whole};
 use super::fitted::HostDocument;
 use super::host::{HostArguments, USUAL, behind, gate_sentence, rate_or_none, sentence};
-use crate::output::print as say;
 use crate::units;
 
 /// What the command line says.

@@ -10,11 +10,11 @@ use staunch_loadgen::plan::LaneKind;
 use staunch_loadgen::threshold::Threshold;
 use staunch_loadgen::view::{Facts, View};
 use staunch_loadgen::{Moment, Plan, RunControl, RunOutcome, describe, report, run};
+use staunch_program::output;
 
 use super::arguments::Results;
 use super::files::Files;
 use super::keys;
-use crate::output;
 
 /// Exit code when a threshold was crossed or a comparison found worse.
 pub(crate) const CROSSED: u8 = 3;

@@ -20,9 +20,9 @@ use staunch_lab::report;
 use staunch_lab::results::{MeasuredOn, Results};
 use staunch_netio::clock;
 use staunch_netio::host::cpu;
+use staunch_program::output;
 
 use crate::load::Sink;
-use crate::output;
 use crate::units::{self, CpuList};
 
 /// Exit code of a program ended by SIGINT.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use staunch_figures::table::{Align, lines};
 use staunch_figures::words;
 use staunch_loadgen::report::layout;
+use staunch_program::output::print as say;
 use staunch_queueing::{Host, OfferedLoad};
 
 use super::expected::{expect, whole};
@@ -13,7 +14,6 @@ use super::fitted::HostDocument;
 use super::host::{HostArguments, USUAL, behind, gate_sentence, sentence, share};
 use super::measured::Over;
 use super::predict::capacity;
-use crate::output::print as say;
 use crate::units;
 
 /// No host is offered more: a link of 100 Gbit/s carries 149 million of the smallest frames per second.

@@ -11,10 +11,11 @@ use clap::{Args, ValueEnum};
 use staunch_loadgen::RunControl;
 use staunch_loadgen::flood::{self, FloodOutcome, FloodPlan, Method, Prefix};
 use staunch_netio::clock;
+use staunch_program::output;
 
 use super::files::Sink;
 use super::keys;
-use crate::{output, units};
+use crate::units;
 
 /// How often it is looked whether the flood is over or was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use staunch_figures::plot::alone;
 use staunch_figures::words;
+use staunch_program::output::{print as say, remark};
 use staunch_queueing::Service;
 use staunch_queueing::fit::Known;
 
@@ -18,7 +19,6 @@ use super::host::{GateArguments, KnownArguments};
 use super::measured::{self, Curve, Over};
 use super::{page, table};
 use crate::load::{CROSSED, Sink};
-use crate::output::{print as say, remark};
 use crate::units;
 
 /// What stands at the end of the help.

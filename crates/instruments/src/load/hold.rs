@@ -11,11 +11,12 @@ use staunch_loadgen::hold::{self, HoldOutcome};
 use staunch_loadgen::plan::LaneKind;
 use staunch_loadgen::view::View;
 use staunch_loadgen::{RunControl, sources};
+use staunch_program::output;
 
 use super::arguments::{Connections, Generator, Requests};
 use super::files::Sink;
 use super::{keys, plan, progress};
-use crate::{output, units};
+use crate::units;
 
 /// What the command line says.
 #[derive(Args)]

@@ -13,11 +13,12 @@ use staunch_loadgen::schedule::Arrivals;
 use staunch_loadgen::sweep::{self, FACTORS, SweepEvent, SweepPlan, SweepStage};
 use staunch_loadgen::sweep_outcome::SweepOutcome;
 use staunch_loadgen::view::{Facts, View};
+use staunch_program::output;
 
 use super::arguments::{Connections, Generator, Requests};
 use super::files::Sink;
 use super::{keys, plan, progress};
-use crate::{output, units};
+use crate::units;
 
 /// What the command line says.
 #[derive(Args)]
