@@ -16,7 +16,7 @@ pub(super) struct GatePart(Mutex<State>);
 enum State {
     #[default]
     Down,
-    Standing(ServedGate),
+    Standing(Box<ServedGate>),
     Working(WorkingGate),
 }
 
@@ -43,17 +43,18 @@ impl Part for GatePart {
     fn bound(&self, around: &Surroundings<'_>) -> Result<(), Failure> {
         let addresses = [around.plain, around.secured].concat();
         let gate = ServedGate::put_up(&around.config.process.gate, &addresses, around.notice)?;
-        *self.state() = State::Standing(gate);
+        *self.state() = State::Standing(Box::new(gate));
         Ok(())
     }
 
     fn describe(&self, _config: &Config) -> Vec<String> {
-        match &*self.state() {
-            State::Down => Vec::new(),
-            State::Standing(ServedGate { words, .. }) | State::Working(WorkingGate { words, .. }) => {
-                vec![format!("  gate         {words}")]
-            }
-        }
+        let state = self.state();
+        let words = match &*state {
+            State::Down => return Vec::new(),
+            State::Standing(gate) => &gate.words,
+            State::Working(gate) => &gate.words,
+        };
+        vec![format!("  gate         {words}")]
     }
 
     fn start(&self, _around: &Surroundings<'_>) -> Result<Vec<String>, Failure> {
