@@ -65,12 +65,12 @@ fn neither_threads_nor_memory_grow() {
     let threads = crew();
     assert!(threads >= 4, "{threads} threads");
     for mark in 1..=10 {
-        shared.prepare(sites(tree.root(), 10, mark)).expect("sites that open").commit();
+        shared.prepare(sites(tree.root(), 10, mark)).expect("sites").commit();
         settle(&shared);
     }
     let (resident, held) = (resident_kib(), shared.progress().bytes_held);
     for mark in 11..=110 {
-        let replaced = shared.prepare(sites(tree.root(), 10, mark)).expect("sites that open").commit();
+        let replaced = shared.prepare(sites(tree.root(), 10, mark)).expect("sites").commit();
         assert_eq!((replaced.kept, replaced.opened, replaced.closed), (0, 10, 10));
         settle(&shared);
     }

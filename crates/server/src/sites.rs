@@ -5,8 +5,8 @@
 //! the sites half changed.
 //!
 //! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
-//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever the
-//! settings change.
+//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever
+//! the settings change.
 
 mod handler;
 mod hosts;

@@ -194,8 +194,8 @@ pub(crate) fn state_file(config: &Config) -> Option<PathBuf> {
     is_asked.then(|| StateFolder::of(config).ok())?.map(|folder| folder.authority_file())
 }
 
-/// Starts the thread that looks after certificates until [`Certificates::end`]: it reads files again when they
-/// have changed, and makes new keys for tickets.
+/// Starts the thread that looks after certificates until [`Certificates::end`]: it reads files again when
+/// they have changed, and makes new keys for tickets.
 ///
 /// # Errors
 /// No thread can be had.

@@ -1,5 +1,5 @@
-//! Authorities that vouch for clients, and lists of revoked certificates: files, read whole and exchanged as a
-//! whole, apart from the server's own certificates.
+//! Authorities that vouch for clients, and lists of revoked certificates: files, read whole and exchanged as
+//! a whole, apart from the server's own certificates.
 //!
 //! It owns the sentences with a file's name. A list that has grown stale must never keep a new certificate of
 //! the server from being used, nor the other way round.
