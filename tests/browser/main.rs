@@ -7,5 +7,6 @@
 mod chromium;
 mod galleries;
 mod link;
+mod operator;
 mod reports;
 mod site;

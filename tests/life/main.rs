@@ -11,6 +11,7 @@ mod house;
 mod load;
 mod notified;
 mod reload;
+mod socket_files;
 mod sockets;
 mod unheard;
 mod upgrade;

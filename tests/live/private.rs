@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use staunch_protocol::event_stream::EventReader;
 
-use crate::socket::{handshake, upgrade_lines};
+use crate::socket::{TestSocket, handshake, upgrade_lines};
 use crate::world::{ENGINES, Reply, TOKEN, World, connect, publisher};
 
 const RULE: &str = "live_topic = [{ match = \"p.*\", private = true }]";
@@ -54,6 +54,28 @@ fn what_is_private_looks_as_if_it_were_not_there() {
             let (_, head, _) = handshake(world.address(), &line, &upgrade_lines());
             assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
         }
+    }
+}
+
+/// Centrifugo's code for it, whether or not there is something; patterns and other topics are read as before.
+#[test]
+fn a_channel_that_a_rule_makes_private_is_denied() {
+    for io in ENGINES {
+        let world = World::with_settings(io, &[], RULE);
+        world.put("p.there", "1");
+        let mut socket = TestSocket::connect(world.address(), "/ws", "");
+        for channel in ["p.there", "p.not"] {
+            for ask in ["subscribe", "history"] {
+                let reply = socket.ask(&format!("\"{ask}\":{{\"channel\":\"{channel}\"}}"));
+                assert_eq!(reply["error"]["code"], 103, "{io} {ask} {channel}: {reply}");
+                assert_eq!(reply["error"]["message"], "permission denied");
+            }
+        }
+        assert!(socket.subscribe("p.*", "")["epoch"].is_string());
+        let own = format!("Authorization: Bearer {TOKEN}\r\n");
+        let mut socket = TestSocket::connect(world.address(), "/ws", &own);
+        socket.subscribe("p.there", "");
+        assert_eq!(socket.data(), 1, "{io}");
     }
 }
 

@@ -88,7 +88,7 @@ fn a_token_that_is_made_is_taken_and_one_that_is_not_is_explained_to_the_operato
     for _ in 0..2 {
         let answer = publish(&world, &foreign, "scores");
         let text = answer.text();
-        assert!(answer.status == 401 && text.trim_end().ends_with("the token does not hold"), "{text}");
+        assert!(answer.status == 401 && text.trim_end().ends_with("the token is not valid"), "{text}");
     }
     assert!(says(&log, "live data: a token was refused: no key of an issuer has signed it"), "{log:?}");
     let text = std::fs::read_to_string(&log).expect("the log");

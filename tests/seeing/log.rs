@@ -9,7 +9,7 @@ use serde_json::Value;
 use staunch_tests::process::{finish, serve};
 use staunch_tests::tree::Tree;
 
-use crate::peer::{await_lines, get, logs, say, start};
+use crate::peer::{await_lines, body, get, logs, say, start};
 
 /// Everything behind the date.
 fn behind_date(line: &str) -> &str {
@@ -155,16 +155,66 @@ fn standard_output_takes_lines_too() {
 }
 
 #[test]
-fn a_log_that_cannot_be_opened_is_a_fault_of_the_configuration() {
-    let tree = Tree::new().expect("a folder");
+fn a_log_that_cannot_be_opened_keeps_nothing_from_being_served() {
     for (flag, path, words) in [
         ("--access-log", "/absent/log", "access_log: the folder of the log /absent/log does not exist"),
         ("--access-log", "/", "access_log: the log / is a folder"),
+        (
+            "--access-log",
+            "syslog:/absent/log",
+            "access_log: no syslog service listens at syslog:/absent/log: ",
+        ),
         ("--error-log", "/absent/log", "error_log: the folder of the log /absent/log does not exist"),
     ] {
-        let finished = finish(serve(tree.root()).args([flag, path]));
-        assert_eq!(finished.status.code(), Some(78), "{}", finished.stderr);
-        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+        let seen = start(&[flag, path]);
+        assert!(get(seen.server.address(), "/ten", "").ends_with("0123456789"));
+        let ready = seen.ask("/readyz");
+        assert!(body(&ready).contains(&format!("but: {words}")), "{ready}");
+    }
+    let seen = start(&["--access-log", "/absent/log", "--error-log", "{}/errors"]);
+    let said = await_lines(&logs(&seen.tree).join("errors"), 1);
+    assert!(
+        said[0].contains("the folder of the log /absent/log does not exist; its lines are lost"),
+        "{said:?}"
+    );
+}
+
+/// Without the sandbox, which knows the folders of the start: there a reload finds a new one.
+#[test]
+fn a_log_that_could_not_be_opened_is_found_when_it_can_be() {
+    let seen = start(&["--access-log", "{}/later/log", "--error-log", "{}/later/errors", "--sandbox", "off"]);
+    let folder = logs(&seen.tree).join("later");
+    let log = folder.join("log");
+    let troubles = || seen.ask("/readyz").matches("but: ").count();
+    get(seen.server.address(), "/ten?lost", "");
+    seen.await_metric("staunch_access_log_lines_total{outcome=\"failed\"}", 1.0);
+    assert_eq!(troubles(), 2);
+    std::fs::create_dir(&folder).expect("a folder");
+    // A log is tried once a second while there are lines.
+    await_that("a line is there", || {
+        get(seen.server.address(), "/ten?found", "");
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("/ten?found"))
+    });
+    assert!(!std::fs::read_to_string(&log).expect("a log").contains("/ten?lost"));
+    await_that("one trouble is left", || troubles() == 1);
+    seen.signal(Signal::USR1);
+    await_that("no trouble is left", || troubles() == 0);
+    assert!(folder.join("errors").exists());
+}
+
+/// In containers the names mean the outputs of the process, also where opening them would fail.
+#[test]
+fn names_of_standard_outputs_are_no_files() {
+    for (place, errors) in [("/dev/stdout", "/dev/stderr"), ("/dev/stderr", "/dev/stdout")] {
+        let seen = start(&["--access-log", place, "--error-log", errors, "--sandbox", "on"]);
+        get(seen.server.address(), "/ten", "");
+        seen.await_metric("staunch_access_log_lines_total{outcome=\"written\"}", 1.0);
+        assert_eq!(body(&seen.ask("/readyz")), "ready\n");
+        seen.signal(Signal::TERM);
+        let line = "\"GET /ten HTTP/1.1\" 200 10";
+        let said = seen.server.last_words();
+        assert_eq!(said.contains(line), place == "/dev/stdout", "{said}");
+        assert_eq!(said.contains("staunch: "), errors == "/dev/stdout", "{said}");
     }
 }
 
@@ -218,16 +268,12 @@ fn is_alive(process: u32) -> bool {
 }
 
 #[test]
-fn a_syslog_service_that_is_not_there_is_a_fault_of_the_configuration() {
+fn a_syslog_service_of_another_host_is_a_fault_of_the_configuration() {
     let tree = Tree::new().expect("a folder");
-    for (place, words) in [
-        ("syslog:/absent/log", "access_log: no syslog service listens at syslog:/absent/log: "),
-        ("syslog:server=unix:/dev/log", "write syslog, or syslog:/dev/log, the socket of a syslog service"),
-    ] {
-        let finished = finish(serve(tree.root()).args(["--access-log", place]));
-        assert!(!finished.status.success());
-        assert!(finished.stderr.contains(words), "{}", finished.stderr);
-    }
+    let finished = finish(serve(tree.root()).args(["--access-log", "syslog:server=unix:/dev/log"]));
+    assert!(!finished.status.success());
+    let words = "write syslog, or syslog:/dev/log, the socket of a syslog service";
+    assert!(finished.stderr.contains(words), "{}", finished.stderr);
 }
 
 /// Waits until something has been done on a signal.

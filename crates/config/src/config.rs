@@ -13,6 +13,7 @@ use crate::reader::{Fault, GivenKey, Origin, Reader};
 use crate::report::{Faults, Section};
 use crate::site::Site;
 use crate::sources::{File, Sources};
+use crate::syntax::variables;
 use crate::whole;
 
 /// Two ways of saying who may publish: a site that says one of them inherits neither.
@@ -45,6 +46,17 @@ pub struct Config {
     pub sites: Vec<Site>,
     /// Each value with its origin, in the order of a file.
     pub sections: Vec<Section>,
+}
+
+impl Config {
+    /// Values that are probably not meant as they are taken, in sentences: no reason not to serve.
+    pub fn warnings(&self) -> Vec<String> {
+        let of_sites = self.sites.iter().map(|site| &site.content.headers);
+        let of_paths = self.sites.iter().flat_map(|site| &site.paths).map(|rule| &rule.headers);
+        let all = of_sites.chain(of_paths).flatten();
+        all.filter_map(|(name, value)| Some(format!("headers: {name}: {}", variables::in_value(value)?)))
+            .collect()
+    }
 }
 
 /// The settings as far as they could be read: to be looked at further, and then told about as a whole.

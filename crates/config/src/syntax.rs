@@ -8,6 +8,7 @@ pub mod attempt;
 pub mod choice;
 pub mod log_line;
 pub mod text;
+pub(crate) mod variables;
 pub mod web;
 
 use std::fmt::{self, Debug, Display};
@@ -35,9 +36,17 @@ impl Display for Complaint {
         let Self { found, word, reason, .. } = self;
         match (found.is_empty(), reason.is_empty()) {
             (true, _) => write!(formatter, "{reason}"),
-            (false, true) => write!(formatter, "{found} is not {word}"),
-            (false, false) => write!(formatter, "{found} is not {word}: {reason}"),
+            (false, true) => write!(formatter, "{found} is not {}", alternatives(word)),
+            (false, false) => write!(formatter, "{found} is wrong: {reason}"),
         }
+    }
+}
+
+/// The words of a choice as people list them: `a|b|c` is "a, b or c".
+pub(crate) fn alternatives(words: &str) -> String {
+    match words.rsplit_once('|') {
+        Some((first, last)) => format!("{} or {last}", first.replace('|', ", ")),
+        None => words.to_owned(),
     }
 }
 
@@ -100,7 +109,7 @@ impl<S: Scalar> Syntax for S {
             }
         };
         let complain = |reason: String| {
-            let found = if S::IS_SECRET { "what stands here".into() } else { node.describe() };
+            let found = if S::IS_SECRET { "the value here".into() } else { node.describe() };
             complaints.push(Complaint {
                 place: node.place,
                 found,
@@ -138,7 +147,12 @@ macro_rules! or_word {
                         let before = complaints.len();
                         let value = S::read(node, complaints);
                         let own = complaints[before..].iter_mut().filter(|own| own.word == S::word());
-                        own.for_each(|complaint| complaint.word = Self::word());
+                        own.for_each(|complaint| {
+                            complaint.word = Self::word();
+                            if complaint.reason.starts_with("write ") && !complaint.reason.contains($word) {
+                                complaint.reason.push_str(concat!(", or ", $word));
+                            }
+                        });
                         value.map(Some)
                     }
                 }

@@ -2,6 +2,7 @@
 //! name.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longer times than this are mistakes.
@@ -124,6 +125,8 @@ pub enum ListenAddress {
     Socket(SocketAddr),
     /// A name and a port, to be looked up at start: `localhost:8080`.
     Name(String),
+    /// The whole name of a socket file: `unix:/run/staunch.sock`.
+    Unix(PathBuf),
     /// A socket that was handed over by the one who started the server, by name or number: `fd:http`, `fd:3`.
     Handed(String),
 }
@@ -134,17 +137,25 @@ impl std::fmt::Display for ListenAddress {
             Self::Every(port) => port.fmt(formatter),
             Self::Socket(address) => address.fmt(formatter),
             Self::Name(name) => formatter.write_str(name),
+            Self::Unix(file) => write!(formatter, "unix:{}", file.display()),
             Self::Handed(name) => write!(formatter, "fd:{name}"),
         }
     }
 }
 
 /// An address such as `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, a port alone (`8080`, `:8080`), which
-/// means every address of this host, or a socket handed over (`fd:http`).
+/// means every address of this host, a socket file (`unix:/run/staunch.sock`), or a socket handed over
+/// (`fd:http`).
 ///
 /// # Errors
 /// A sentence that shows the right form.
 pub fn address(text: &str) -> Result<ListenAddress, String> {
+    if let Some(file) = text.strip_prefix("unix:") {
+        return socket_file(file).map(ListenAddress::Unix);
+    }
+    if text.starts_with('/') {
+        return Err(format!("write unix:{text} for a socket file"));
+    }
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse::<u16>() {
         return Ok(ListenAddress::Every(port));
@@ -165,6 +176,35 @@ pub fn address(text: &str) -> Result<ListenAddress, String> {
         }
         _ => Err("write an address such as 127.0.0.1:8080, [::1]:8080 or a port such as 8080".into()),
     }
+}
+
+/// The longest name of a socket file (sun_path of unix(7), which ends with a NUL).
+const SOCKET_NAME_BYTES_MAX: usize = 107;
+
+/// The whole name of a socket file.
+///
+/// # Errors
+/// A sentence that shows the right form, or says how long it may be.
+pub(crate) fn socket_file(text: &str) -> Result<PathBuf, String> {
+    // A socket is made beside its name, under a longer one.
+    let most = SOCKET_NAME_BYTES_MAX - ".4294967295".len();
+    if !text.starts_with('/') || text.ends_with('/') || text.contains('\0') {
+        return Err("write the whole name of a socket file, such as unix:/run/staunch/http.sock".into());
+    }
+    if text.len() > most {
+        return Err(format!("a socket's name has at most {most} bytes"));
+    }
+    Ok(text.into())
+}
+
+/// A mode of a file, as chmod(1) takes it: `0660`, `666`.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn mode(text: &str) -> Result<u32, String> {
+    let is_octal = (3..=4).contains(&text.len()) && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| is_octal && *mode <= 0o777);
+    mode.ok_or_else(|| "write a mode in quotes, as for chmod: \"0660\" or \"0666\"".into())
 }
 
 /// A list of processors such as `0,2-5`.

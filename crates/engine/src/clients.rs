@@ -27,7 +27,7 @@ pub(crate) const TOO_MANY_CONNECTIONS: (&[u8], &[u8]) = (
     b"429 Too Many Requests: too many connections at once from this client\n",
 );
 /// The body of the answer to a request that comes too soon.
-pub(crate) const TOO_SOON_BODY: &[u8] = b"429 Too Many Requests: more often than a client may\n";
+pub(crate) const TOO_SOON_BODY: &[u8] = b"429 Too Many Requests: this client asks too often\n";
 
 /// What becomes of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use staunch_netio::handover;
+use staunch_netio::unix_listener::SocketFile;
+use staunch_netio::{ListenPlace, handover};
 use staunch_protocol::Timeouts;
 
 use crate::clients::ClientPolicy;
@@ -24,6 +25,8 @@ use crate::start_error::StartError;
 pub struct Control {
     inboxes: Arc<[Arc<dyn Inbox>]>,
     open: Arc<Mutex<Open>>,
+    /// Mode of socket files.
+    socket_mode: u32,
 }
 
 /// Where is listened at.
@@ -35,14 +38,16 @@ struct Open {
 
 struct Listener {
     name: ListenerName,
-    wanted: SocketAddr,
-    address: SocketAddr,
+    wanted: ListenPlace,
+    place: ListenPlace,
     copies: Vec<OwnedFd>,
+    /// The name of a socket file that is this process's own, or was left to it.
+    file: Option<SocketFile>,
     /// See [`Inherited::outlasting`].
     outlasting: bool,
 }
 
-/// Addresses that are bound and not yet listened at, each with copies of its sockets, and others that are to
+/// Places that are bound and not yet listened at, each with copies of its sockets, and others that are to
 /// be given up.
 #[derive(Debug)]
 pub struct Change {
@@ -51,27 +56,52 @@ pub struct Change {
     removed: Vec<ListenerName>,
 }
 
+/// A file at which nobody will listen is removed.
+impl Drop for Change {
+    fn drop(&mut self) {
+        self.added.iter().filter_map(|(bound, ..)| bound.file.as_ref()).for_each(SocketFile::remove);
+    }
+}
+
 impl Control {
     /// Orders to the owners of these mailboxes, in the workers' order.
     pub fn new<M: Send + 'static>(mailboxes: &[Arc<Mailbox<M>>]) -> Self {
         let inboxes = mailboxes.iter().map(|mailbox| Arc::clone(mailbox) as Arc<dyn Inbox>).collect();
-        Self { inboxes, open: Arc::default() }
+        Self { inboxes, open: Arc::default(), socket_mode: 0 }
+    }
+
+    /// Socket files that are made get this mode; nobody may connect to them otherwise.
+    pub(crate) fn with_socket_mode(self, socket_mode: u32) -> Self {
+        Self { socket_mode, ..self }
     }
 
     /// Remembers an address, and gives it a name.
-    pub(crate) fn note(&self, bound: &Bound, outlasting: bool, is_secured: bool) -> io::Result<ListenerName> {
-        Ok(self.enter(bound, bound.copies()?, outlasting, is_secured))
+    pub(crate) fn note(
+        &self,
+        bound: &mut Bound,
+        outlasting: bool,
+        is_secured: bool,
+    ) -> io::Result<ListenerName> {
+        let copies = bound.copies()?;
+        Ok(self.enter(bound, copies, outlasting, is_secured))
     }
 
-    fn enter(&self, bound: &Bound, copies: Vec<OwnedFd>, outlasting: bool, is_secured: bool) -> ListenerName {
+    fn enter(
+        &self,
+        bound: &mut Bound,
+        copies: Vec<OwnedFd>,
+        outlasting: bool,
+        is_secured: bool,
+    ) -> ListenerName {
         let mut open = self.open();
         let name = ListenerName { number: open.next_number, is_secured };
         open.next_number += 1;
         open.listeners.push(Listener {
             name,
-            wanted: bound.wanted,
-            address: bound.address,
+            wanted: bound.wanted.clone(),
+            place: bound.place.clone(),
             copies,
+            file: bound.file.take().filter(|_| !outlasting),
             outlasting,
         });
         name
@@ -81,10 +111,12 @@ impl Control {
     /// ever received, but the channel ends when no worker accepts any more.
     pub fn drain(&self, drain: Drain) -> Receiver<u16> {
         // Taken, because copies must not keep sockets open that nobody accepts at.
-        for listener in
-            std::mem::take(&mut self.open().listeners).into_iter().filter(|listener| listener.outlasting)
-        {
-            self.tell_all(|| Order::Leave { name: listener.name, at_once: true });
+        for listener in std::mem::take(&mut self.open().listeners) {
+            if listener.outlasting {
+                self.tell_all(|| Order::Leave { name: listener.name, at_once: true });
+            }
+            // A queue that is nobody's has no name.
+            listener.file.iter().filter(|_| !drain.leave_queues).for_each(SocketFile::remove);
         }
         // khttpd gives what waits there to another process, or answers it.
         self.tell_all(|| Order::Leave { name: ListenerName::HANDOVER, at_once: true });
@@ -130,9 +162,9 @@ impl Control {
         self.inboxes.len()
     }
 
-    /// Where is listened at, with the ports taken.
+    /// Addresses that are listened at, with the ports taken.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.open().listeners.iter().map(|listener| listener.address).collect()
+        self.open().listeners.iter().filter_map(|listener| listener.place.address()).collect()
     }
 
     /// Binds what is to be listened at and is not yet, in plain text or `secured`, and takes every descriptor
@@ -140,19 +172,19 @@ impl Control {
     ///
     /// # Errors
     /// An address that is taken, not ours, or needs a privilege; EMFILE.
-    pub fn prepare(&self, plain: &[SocketAddr], secured: &[SocketAddr]) -> Result<Change, StartError> {
-        let mut removed: Vec<(ListenerName, SocketAddr)> =
-            self.open().listeners.iter().map(|listener| (listener.name, listener.wanted)).collect();
+    pub fn prepare(&self, plain: &[ListenPlace], secured: &[ListenPlace]) -> Result<Change, StartError> {
+        let mut removed: Vec<(ListenerName, ListenPlace)> =
+            self.open().listeners.iter().map(|listener| (listener.name, listener.wanted.clone())).collect();
         let mut added = Vec::new();
-        let plain = plain.iter().map(|&wanted| (wanted, false));
-        for (wanted, is_secured) in plain.chain(secured.iter().map(|&wanted| (wanted, true))) {
-            let is_present = |(name, present): &(ListenerName, SocketAddr)| {
-                *present == wanted && name.is_secured == is_secured
+        let plain = plain.iter().map(|wanted| (wanted, false));
+        for (wanted, is_secured) in plain.chain(secured.iter().map(|wanted| (wanted, true))) {
+            let is_present = |(name, present): &(ListenerName, ListenPlace)| {
+                present == wanted && name.is_secured == is_secured
             };
             match removed.iter().position(is_present) {
                 Some(present) => _ = removed.swap_remove(present),
                 None => {
-                    let bound = listening::bind(wanted, Vec::new(), self.workers())?;
+                    let bound = listening::bind(wanted, Vec::new(), self.workers(), self.socket_mode)?;
                     let copies = bound.copies().map_err(|error| listening::refused(wanted, &error))?;
                     added.push((bound, copies, is_secured));
                 }
@@ -162,18 +194,35 @@ impl Control {
     }
 
     /// Listens where `prepare` has bound, and no longer where nobody wants it. Connections live on.
-    pub fn apply(&self, change: Change) {
-        for (bound, copies, is_secured) in change.added {
-            let name = self.enter(&bound, copies, false, is_secured);
+    pub fn apply(&self, mut change: Change) {
+        for (mut bound, copies, is_secured) in std::mem::take(&mut change.added) {
+            let name = self.enter(&mut bound, copies, false, is_secured);
             for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
             }
         }
         let is_removed = |listener: &mut Listener| change.removed.contains(&listener.name);
         let removed: Vec<Listener> = self.open().listeners.extract_if(.., is_removed).collect();
-        for Listener { name, outlasting: at_once, .. } in removed {
+        for Listener { name, outlasting: at_once, file, .. } in removed {
+            file.iter().for_each(SocketFile::remove);
             self.tell_all(|| Order::Leave { name, at_once });
         }
+    }
+
+    /// Has socket files take their names that were made beside another process's. Whoever connects from now
+    /// on comes here, and those in the other's queue are served by the other. To be called once this process
+    /// serves.
+    ///
+    /// # Errors
+    /// A name that cannot be taken, as a sentence.
+    pub fn take_names(&self) -> Result<(), StartError> {
+        for listener in &mut self.open().listeners {
+            if let (Some(file), Some(path)) = (&mut listener.file, listener.wanted.file()) {
+                listening::take_name(file, path)
+                    .map_err(|error| listening::refused(&listener.wanted, &error))?;
+            }
+        }
+        Ok(())
     }
 
     /// A copy of every listening socket, to be inherited by the next program that is started.
@@ -183,7 +232,12 @@ impl Control {
     pub fn inheritable(&self) -> io::Result<Vec<Inherited>> {
         let copy = |listener: &Listener| {
             let sockets = listener.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
-            Ok(Inherited { wanted: listener.wanted, sockets, backend: None, outlasting: listener.outlasting })
+            Ok(Inherited {
+                wanted: listener.wanted.clone(),
+                sockets,
+                backend: None,
+                outlasting: listener.outlasting,
+            })
         };
         self.open().listeners.iter().map(copy).collect()
     }

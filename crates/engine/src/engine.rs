@@ -9,6 +9,7 @@ mod settings;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
 use staunch_netio::Epoll;
@@ -81,7 +82,7 @@ impl<M: Send + 'static> Engine<M> {
             .collect::<io::Result<Vec<_>>>()
             .map_err(|error| StartError::System(format!("cannot make an eventfd: {error}")))?;
         let mailboxes: Vec<_> = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
-        let control = Control::new(&mailboxes);
+        let control = Control::new(&mailboxes).with_socket_mode(settings.socket_mode);
         let rival =
             |inherited: &Inherited| inherited.backend.as_ref().is_some_and(|name| name != backend.name());
         let shares_queues = !inherited.iter().any(rival);
@@ -138,6 +139,11 @@ impl<M: Send + 'static> Engine<M> {
     /// Where it speaks TLS, with the ports taken.
     pub fn secured_addresses(&self) -> &[SocketAddr] {
         &self.sockets.secured
+    }
+
+    /// The socket files it listens at, each with whether TLS is spoken there.
+    pub fn socket_files(&self) -> &[(PathBuf, bool)] {
+        &self.sockets.files
     }
 
     /// Name of the backend, and why it was chosen.

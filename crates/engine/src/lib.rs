@@ -51,7 +51,9 @@ pub use secured::TlsSettings;
 pub use start_error::StartError;
 pub use stats::{Stats, TlsHandshake, TlsRefusal};
 pub use staunch_netio::clock::thread_busy_ns;
-pub use staunch_netio::{Address as TargetAddress, FilePart, FileStamp, Outgoing, Part, Slice, Target};
+pub use staunch_netio::{
+    Address as TargetAddress, FilePart, FileStamp, ListenPlace, Outgoing, Part, Slice, Target, UNIX_PEER,
+};
 pub use staunch_tls::ClientIdentity;
 pub use upstream::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams};
 pub use worker::Worker;

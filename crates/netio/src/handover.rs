@@ -49,7 +49,7 @@ pub fn is_datagram(number: RawFd) -> bool {
     sockopt::socket_type(borrowed) == Ok(rustix::net::SocketType::DGRAM)
 }
 
-/// As [`claim`], for a listening socket of TCP.
+/// As [`claim`], for a listening socket.
 ///
 /// # Errors
 /// Those of [`claim`]; ENOTSOCK; EINVAL for a socket that does not listen.

@@ -7,13 +7,18 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, getsockname, socket_with,
+};
 
-use crate::Taken;
+use crate::unix_listener::UNIX_BACKLOG;
+use crate::{ListenPlace, Taken, UNIX_PEER};
 
 /// A listening socket: non-blocking, close-on-exec, shared by address with the listeners of other workers of
 /// this user (SO_REUSEPORT), TCP_NODELAY (inherited by accepted sockets), IPv6 without IPv4. `backlog` counts
@@ -84,6 +89,22 @@ pub fn local_address(listener: &OwnedFd) -> io::Result<SocketAddr> {
     Ok(getsockname(listener)?.try_into()?)
 }
 
+/// As [`local_address`], or the name of the socket file.
+///
+/// # Errors
+/// Those of getsockname(2), and EAFNOSUPPORT for a socket that has neither.
+pub fn local_place(listener: &OwnedFd) -> io::Result<ListenPlace> {
+    let address = getsockname(listener)?;
+    match SocketAddrUnix::try_from(address.clone()) {
+        Ok(unix) => {
+            let name = unix.path_bytes().filter(|name| name.first() == Some(&b'/'));
+            let name = name.ok_or(Errno::AFNOSUPPORT)?;
+            Ok(ListenPlace::Unix(std::ffi::OsStr::from_bytes(name).into()))
+        }
+        Err(_) => Ok(ListenPlace::Internet(address.try_into()?)),
+    }
+}
+
 /// Ends the waiting of every thread in accept(2) on this listener. No further connection is accepted.
 ///
 /// # Errors
@@ -101,11 +122,27 @@ pub struct Queue {
     pub limit: u32,
 }
 
-/// How many connections wait in the queue of a listener, and how many may.
+/// How many connections wait in the queue of a listener, and how many may. Of a Unix socket the kernel tells
+/// only whether any wait.
 pub(crate) fn queue(listener: BorrowedFd<'_>) -> Option<Queue> {
-    // Linux reports the queue of a listener as `tcpi_unacked` and `tcpi_sacked`.
-    let info = tcp_info(listener).ok()?;
-    Some(Queue { waiting: info.tcpi_unacked, limit: info.tcpi_sacked })
+    match tcp_info(listener) {
+        // Linux reports the queue of a listener as `tcpi_unacked` and `tcpi_sacked`.
+        Ok(info) => Some(Queue { waiting: info.tcpi_unacked, limit: info.tcpi_sacked }),
+        Err(_) if sockopt::socket_acceptconn(listener) == Ok(true) => {
+            let mut awaited = [PollFd::new(&listener, PollFlags::IN)];
+            let waits = poll(&mut awaited, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+            Some(Queue { waiting: u32::from(waits), limit: UNIX_BACKLOG as u32 })
+        }
+        Err(_) => None,
+    }
+}
+
+/// The peer of an accepted connection: [`UNIX_PEER`], without a port, for one that came by a Unix socket.
+pub(crate) fn peer(address: SocketAddrAny) -> Option<SocketAddr> {
+    match address.address_family() {
+        AddressFamily::UNIX => Some(SocketAddr::new(UNIX_PEER, 0)),
+        _ => address.try_into().ok(),
+    }
 }
 
 /// Sets an option that is an int.

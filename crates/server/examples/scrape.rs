@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use staunch_engine::Stats;
 use staunch_server::About;
-use staunch_server::log::AccessLog;
+use staunch_server::log::{AccessLog, ErrorLog};
 use staunch_server::metrics::{self, ContentFigures, SiteFigures, Sources};
 
 const TIMES: u32 = 1000;
@@ -21,7 +21,14 @@ fn main() {
     let content = move || ContentFigures { sites: vec![site.clone()], ..ContentFigures::default() };
     let log = AccessLog::new(Arc::new(|_| {}));
     // tidy: allow(clock): an example that measures.
-    let sources = Sources::new(about, 1000, Instant::now(), Box::new(content), (log, Arc::default()), false);
+    let sources = Sources::new(
+        about,
+        1000,
+        Instant::now(),
+        Box::new(content),
+        (log, ErrorLog::new().expect("a descriptor")),
+        false,
+    );
     let (mut total_us, mut longest_us, mut bytes) = (0, 0, 0);
     for _ in 0..TIMES {
         // tidy: allow(clock): an example that measures.

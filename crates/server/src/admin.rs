@@ -4,6 +4,8 @@
 //! from a web page that has given its own name this address (DNS rebinding): a request for a name that is not
 //! known is refused. One request a connection, so that nobody holds a place.
 
+mod operator;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,9 +21,13 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n\
-    /status.json  what `staunch top` shows\n";
+    /status.json  what `staunch top` shows\n\
+    /operator     the same as a page that lives; a browser gets it at / too\n";
 /// Pages that exist only where their part does.
 const FABRIC: &str = "/fabric       the other servers of this LAN\n";
+
+/// Where the page for people stands.
+const OPERATOR: &[u8] = b"/operator";
 
 /// What stands at a path.
 pub type Pages = Box<dyn Fn(&[u8]) -> Option<Page> + Send + Sync>;
@@ -49,6 +55,8 @@ pub struct Now {
 pub struct Page {
     status: Status,
     media: &'static str,
+    /// Further field lines.
+    lines: String,
     body: String,
 }
 
@@ -101,7 +109,10 @@ impl Admin {
         if !matches!(request.method, Method::Get | Method::Head) {
             return Page::text(Status::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
         }
-        (self.pages)(request.path).unwrap_or_else(|| Page::text(Status::NOT_FOUND, "nothing here; see /\n"))
+        let by_browser = request.path == b"/" && operator::is_wanted(request);
+        let page = by_browser.then(|| (self.pages)(OPERATOR)).flatten();
+        let page = page.or_else(|| (self.pages)(request.path));
+        page.unwrap_or_else(|| Page::text(Status::NOT_FOUND, "nothing here; see /\n"))
     }
 
     /// Whether it may be asked for by this host. An address is not a name that somebody could have given it.
@@ -143,6 +154,10 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
             Readiness::Preparing => Page::text(Status::SERVICE_UNAVAILABLE, "preparing\n"),
             Readiness::Draining => Page::text(Status::SERVICE_UNAVAILABLE, "draining\n"),
         },
+        OPERATOR => {
+            let (lines, body) = operator::page();
+            Page { status: Status::OK, media: "text/html; charset=utf-8", lines, body }
+        }
         b"/status.json" => Page::json(&sources.snapshot()),
         b"/fabric" => match sources.fabric() {
             Some(figures) => Page::text(Status::OK, &figures.page()),
@@ -155,18 +170,23 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
 impl Page {
     /// A text for people.
     pub fn text(status: Status, body: &str) -> Self {
-        Self { status, media: TEXT, body: body.to_owned() }
+        Self { status, media: TEXT, lines: String::new(), body: body.to_owned() }
     }
 
     /// Metrics in the form that Prometheus reads.
     pub fn metrics(body: String) -> Self {
-        Self { status: Status::OK, media: EXPOSITION, body }
+        Self { status: Status::OK, media: EXPOSITION, lines: String::new(), body }
     }
 
     /// A value as JSON.
     pub fn json(value: &impl serde::Serialize) -> Self {
         match serde_json::to_string(value) {
-            Ok(body) => Self { status: Status::OK, media: "application/json", body: body + "\n" },
+            Ok(body) => Self {
+                status: Status::OK,
+                media: "application/json",
+                lines: String::new(),
+                body: body + "\n",
+            },
             Err(error) => Self::text(Status::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
         }
     }
@@ -174,8 +194,9 @@ impl Page {
     fn write(&self, rule: BodyRule, out: &mut Vec<u8>) {
         let allow = if self.status == Status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
         let fields = format!(
-            "{allow}Content-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+            "{allow}{}Content-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
              X-Content-Type-Options: nosniff\r\n\r\n",
+            self.lines,
             self.media,
             self.body.len()
         );
@@ -194,13 +215,13 @@ mod tests {
 
     use super::*;
     use crate::About;
-    use crate::log::AccessLog;
+    use crate::log::{AccessLog, ErrorLog};
     use crate::metrics::{ContentFigures, Snapshot};
 
     fn admin() -> (Admin, Arc<Sources>) {
         let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
         let log = AccessLog::new(Arc::new(|_| {}));
-        let logs = (log, Arc::default());
+        let logs = (log, ErrorLog::new().unwrap());
         let sources =
             Arc::new(Sources::new(about, 10, Instant::now(), Box::new(ContentFigures::default), logs, false));
         let more: MoreMetrics = Box::new(|| "# TYPE more gauge\nmore 1\n".to_owned());
@@ -246,6 +267,28 @@ mod tests {
         let status = get(&admin, "/status.json");
         let snapshot: Snapshot = serde_json::from_str(status.split("\r\n\r\n").nth(1).unwrap()).unwrap();
         assert_eq!((snapshot.workers.len(), snapshot.readiness), (1, Readiness::Draining));
+    }
+
+    #[test]
+    fn a_browser_is_shown_a_page_that_loads_nothing_else() {
+        let (admin, _) = admin();
+        let ask = |path: &str, accept: &str| {
+            ask(&admin, &[&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n")])
+        };
+        let nonce = |answer: &str| {
+            let (_, rest) = answer.split_once("script-src 'nonce-").unwrap();
+            rest.split_once('\'').unwrap().0.to_owned()
+        };
+        let page = ask("/", "text/html,application/xhtml+xml,*/*;q=0.8");
+        let own = nonce(&page);
+        assert_eq!(page.matches(&format!("nonce=\"{own}\"")).count(), 2, "style and script");
+        assert!(page.contains("default-src 'none'") && !page.contains("\"NONCE\""));
+        assert!(!page.contains("src=") && page.contains("<link rel=\"icon\" href=\"data:,\">"));
+        assert_ne!(nonce(&ask("/operator", "*/*")), own);
+        assert!(ask("/", "*/*").contains("/metrics      for Prometheus"));
+        let bare = Admin::of(Box::new(|path| (path == b"/").then(|| Page::text(Status::OK, "bare"))), vec![]);
+        let head = "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n";
+        assert!(super::tests::ask(&bare, &[head]).ends_with("bare"));
     }
 
     #[test]

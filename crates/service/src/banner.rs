@@ -48,6 +48,10 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     }
     told.host.lines("http", engine.addresses()).into_iter().for_each(&mut line);
     told.host.lines("https", engine.secured_addresses()).into_iter().for_each(&mut line);
+    for (file, is_secured) in engine.socket_files() {
+        let protocol = if *is_secured { "https" } else { "http" };
+        line(format!("listening on unix:{} ({protocol}, this machine only)", file.display()));
+    }
     if told.config.network.behind_khttpd {
         line(format!("  khttpd       what it does not serve, by {}", khttpd::DEVICE));
     }
@@ -152,12 +156,17 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(format!("files, {} held", show_size(progress.bytes_held)));
 }
 
+/// `1 file`, `2 files`.
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
 fn summary(progress: &Progress, taken: Duration) -> String {
     format!(
-        "  prepared     {} files: {} answers, {} encodings, {} held, in {:.1} s",
-        progress.files,
-        progress.prepared,
-        progress.encodings_done,
+        "  prepared     {}: {}, {}, {} held, in {:.1} s",
+        counted(progress.files, "file"),
+        counted(progress.prepared, "answer"),
+        counted(progress.encodings_done, "encoding"),
         show_size(progress.bytes_held),
         taken.as_secs_f64()
     )

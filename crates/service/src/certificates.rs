@@ -28,6 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use staunch_config::groups::Certificates as Told;
 use staunch_config::{Config, Site};
 use staunch_engine::{Notice, TlsSettings};
+use staunch_netio::ListenPlace;
 use staunch_server::HttpsHosts;
 use staunch_tls::{
     CertificatePair, CertificateStore, LocalAuthority, TicketKeys, Tickets, TlsContext, WallTime,
@@ -243,7 +244,7 @@ impl Certificates {
     }
 
     /// What the engine is told.
-    pub(crate) fn settings(&self, config: &Config, listen: Vec<SocketAddr>) -> TlsSettings {
+    pub(crate) fn settings(&self, config: &Config, listen: Vec<ListenPlace>) -> TlsSettings {
         let timeout = config.deadlines.handshake_timeout;
         let handshake_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         TlsSettings { handshake_ms, ..TlsSettings::new(Arc::clone(&self.context), listen) }

@@ -8,6 +8,7 @@ use std::path::Path;
 use staunch_config::Config;
 use staunch_config::syntax::choice;
 use staunch_config::syntax::text::{AdminAddress, Output};
+use staunch_config::units::ListenAddress;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
@@ -103,17 +104,20 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
         config.sites.iter().filter_map(|site| site.live.live_state.as_ref().filter(|_| site.live.live));
     // Any name in it: which folder may be written to is all that is asked.
     with_state.for_each(|folder| paths.write_file(&folder.join("live.redb")));
-    let access_log = match &config.logs.access_log {
+    let listens = config.network.listen.iter().chain(&config.tls.tls_listen);
+    let files = listens.filter_map(|address| match address {
+        ListenAddress::Unix(file) => Some(file),
+        _ => None,
+    });
+    let admin = config.process.admin.iter().filter_map(|address| match address {
+        AdminAddress::Unix(file) => Some(file),
+        AdminAddress::Internet(_) => None,
+    });
+    files.chain(admin).for_each(|file| paths.make_socket(file));
+    let logs = [&config.logs.access_log, &config.logs.error_log].into_iter().filter_map(|log| match log {
         Some(Output::File(file)) => Some(file),
-        Some(Output::Standard | Output::Syslog(_)) | None => None,
-    };
-    if let Some(AdminAddress::Unix(file)) = &config.process.admin {
-        paths.make_socket(file);
-    }
-    for file in
-        [access_log, config.logs.error_log.as_ref(), config.process.pid_file.as_ref()].into_iter().flatten()
-    {
-        paths.write_file(file);
-    }
+        Some(Output::Standard | Output::StandardError | Output::Syslog(_)) | None => None,
+    });
+    logs.chain(&config.process.pid_file).for_each(|file| paths.write_file(file));
     paths
 }

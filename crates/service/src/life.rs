@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use staunch_confine::Identity;
 use staunch_engine::Inherited;
+use staunch_netio::ListenPlace;
 
 pub(crate) use duties::{DrainTimes, Duties, Reloaded};
 pub(crate) use pid_file::OwnPidFile;
@@ -86,13 +87,15 @@ impl Takeover {
     /// Where the sockets listen that were handed over, by the names for `fd:NAME`: systemd's
     /// FileDescriptorName=, and the number of the descriptor; and under [`settings::BOTH`] those of IPv4 that
     /// a socket of IPv6 takes with its own.
-    pub(crate) fn names(&self) -> Vec<(String, SocketAddr)> {
-        let named =
-            |handed: &Handed| handed.names.clone().into_iter().map(|name| (name, handed.wanted)).collect();
-        let both = self.handed.iter().filter(|handed| handed.takes_ipv4).map(|handed| {
-            (settings::BOTH.to_owned(), SocketAddr::from((Ipv4Addr::UNSPECIFIED, handed.wanted.port())))
+    pub(crate) fn names(&self) -> Vec<(String, ListenPlace)> {
+        let named = |handed: &Handed| -> Vec<_> {
+            handed.names.iter().map(|name| (name.clone(), handed.wanted.clone())).collect()
+        };
+        let both = self.handed.iter().filter(|handed| handed.takes_ipv4).filter_map(|handed| {
+            let port = handed.wanted.address()?.port();
+            Some((settings::BOTH.to_owned(), SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into()))
         });
-        self.handed.iter().flat_map(|handed| -> Vec<_> { named(handed) }).chain(both).collect()
+        self.handed.iter().flat_map(named).chain(both).collect()
     }
 
     /// What was handed over, for the engine: once.

@@ -3,12 +3,12 @@
 //! It must never leave the server between two configurations: whatever can fail is tried before anything
 //! changes.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use staunch_config::Config;
 use staunch_confine::Confinement;
 use staunch_engine::Control;
+use staunch_netio::ListenPlace;
 
 use crate::config::Loader;
 use crate::life::{DrainTimes, Reloaded};
@@ -22,8 +22,8 @@ pub(crate) struct Reload {
     pub(crate) loader: Loader,
     /// The configuration the server was started with.
     pub(crate) started: Config,
-    /// Addresses of the sockets that were handed over, by name.
-    pub(crate) handed: Vec<(String, SocketAddr)>,
+    /// Where the sockets listen that were handed over, by name.
+    pub(crate) handed: Vec<(String, ListenPlace)>,
     pub(crate) confinement: Confinement,
     /// Whether a process that was started before this one was confined can start another.
     pub(crate) has_starter: bool,
@@ -58,11 +58,13 @@ impl Reload {
         }
         let settings = settings::of(config, &self.handed)?;
         let secured = settings::secured(config, &self.handed, &settings.listen)?;
+        let [plain_addresses, secured_addresses] = [&settings.listen, &secured]
+            .map(|places| places.iter().filter_map(ListenPlace::address).collect::<Vec<_>>());
         let new = NewSettings {
             started: &self.started,
             config,
-            plain: &settings.listen,
-            secured: &secured,
+            plain: &plain_addresses,
+            secured: &secured_addresses,
             has_starter: self.has_starter,
             begins_access_log: !self.seeing.log.is_on() && config.logs.access_log.is_some(),
         };
@@ -77,7 +79,7 @@ impl Reload {
         self.control.set_pressure(settings.pressure);
         self.control.set_http2(settings.http2);
         self.control.apply(change);
-        Ok(self.unchanged(config).into_iter().chain(lines).collect())
+        Ok(self.unchanged(config).into_iter().chain(lines).chain(config.warnings()).collect())
     }
 
     /// How long a drain may take before the first reload.

@@ -16,8 +16,8 @@ use staunch_config::syntax::text::{AdminAddress, Output};
 use staunch_confine::Identity;
 use staunch_engine::Engine;
 use staunch_server::log::{
-    AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
-    Target,
+    AccessLog, ErrorLog, Field, Format, LineQueue, LogError, LogSettings, Notice, PreparedAccessLog,
+    PreparedErrorLog, Target,
 };
 use staunch_server::metrics::Sources;
 use staunch_server::{About, Admin, MoreMetrics};
@@ -80,12 +80,26 @@ impl Seeing {
     /// # Errors
     /// A log that cannot be opened: then all stays as it was.
     pub(crate) fn prepare(&self, logs: &Logs) -> Result<Logging, Failure> {
-        let error_log = self.error_log.prepare(logs.error_log.clone());
-        let error_log = error_log.map_err(|error| Failure::configuration(format!("error_log: {error}")))?;
-        let access_log = self.log.prepare(settings(logs));
-        let access_log =
-            access_log.map_err(|error| Failure::configuration(format!("access_log: {error}")))?;
+        let error_log =
+            self.error_log.prepare(own_lines(logs)).map_err(|error| blame("error_log", &error))?;
+        let access_log = self.log.prepare(settings(logs)).map_err(|error| blame("access_log", &error))?;
         Ok(Logging { access_log, error_log })
+    }
+
+    /// Opens the logs at the start, and says which cannot be: that is no reason not to serve.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub(crate) fn start_logs(&self, logs: &Logs) -> Result<(), Failure> {
+        let error_log = self.error_log.prepare_what_can_be(own_lines(logs));
+        let error_log = error_log.map_err(|error| blame("error_log", &error))?;
+        let access_log = self.log.prepare_what_can_be(settings(logs));
+        let access_log = access_log.map_err(|error| blame("access_log", &error))?;
+        let of_access = access_log.absence().map(|why| format!("access_log: {why}; its lines are lost"));
+        let of_error = error_log.trouble().map(|why| format!("error_log: {why}"));
+        self.commit(Logging { access_log, error_log });
+        of_access.into_iter().chain(of_error).for_each(|text| (self.notice)(&text));
+        Ok(())
     }
 
     /// Logs there from now on.
@@ -128,7 +142,7 @@ impl Seeing {
         let [told, measured] = [(); 2].map(|()| Arc::clone(parts));
         let content = Box::new(move || told.figures());
         let more: MoreMetrics = Box::new(move || measured.metrics());
-        let logs = (Arc::clone(&self.log), self.error_log.counts());
+        let logs = (Arc::clone(&self.log), Arc::clone(&self.error_log));
         let sources = Sources::new(about, most, started, content, logs, self.takes_over);
         let sources = Arc::new(sources);
         let door = listener.serve(Admin::new(Arc::clone(&sources), Some(more), self.hosts.clone()))?;
@@ -183,12 +197,26 @@ impl Drop for Seeing {
     }
 }
 
-fn settings(logs: &Logs) -> Option<LogSettings> {
-    let target = match logs.access_log.as_ref()? {
+fn blame(key: &str, error: &LogError) -> Failure {
+    Failure::configuration(format!("{key}: {error}"))
+}
+
+fn target(output: &Output) -> Target {
+    match output {
         Output::Standard => Target::StandardOutput,
+        Output::StandardError => Target::StandardError,
         Output::File(path) => Target::File(path.clone()),
         Output::Syslog(path) => Target::Syslog(path.clone()),
-    };
+    }
+}
+
+/// Where the server's own lines go.
+fn own_lines(logs: &Logs) -> Target {
+    logs.error_log.as_ref().map_or(Target::StandardError, target)
+}
+
+fn settings(logs: &Logs) -> Option<LogSettings> {
+    let target = target(logs.access_log.as_ref()?);
     let format = match &logs.access_log_format {
         LogLine::Combined => Format::Combined,
         // The format was read strictly.

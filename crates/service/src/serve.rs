@@ -121,7 +121,7 @@ fn surroundings<'a>(
 
 /// Opens the logs, and starts the threads that write.
 fn open_logs(seeing: &Seeing, config: &Config) -> Result<(), Failure> {
-    seeing.commit(seeing.prepare(&config.logs)?);
+    seeing.start_logs(&config.logs)?;
     Ok(seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?)
 }
 
@@ -146,7 +146,8 @@ fn announce(seeing: &Seeing, config: &Config, further: Vec<String>) {
 /// What is not as it was meant, and no reason not to serve.
 fn warnings(config: &Config) -> Vec<String> {
     let unknown = Loader::unknown_variables().into_iter().map(|text| format!("warning: {text}"));
-    settings::without_ipv6(config).map(str::to_owned).into_iter().chain(unknown).collect()
+    let of_values = config.warnings().into_iter().map(|text| format!("warning: {text}"));
+    settings::without_ipv6(config).map(str::to_owned).into_iter().chain(unknown).chain(of_values).collect()
 }
 
 /// What is done when signals come.

@@ -12,7 +12,7 @@ use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
 use staunch_engine::{IoChoice, Pressure, Settings};
 use staunch_netio::host::cpu;
-use staunch_netio::socket;
+use staunch_netio::{ListenPlace, socket};
 use staunch_protocol::Timeouts;
 
 use crate::certificates;
@@ -24,9 +24,10 @@ use crate::config::Failure;
 ///
 /// # Errors
 /// A processor, a host or a socket that does not exist.
-pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Settings, Failure> {
+pub(crate) fn of(config: &Config, handed: &[(String, ListenPlace)]) -> Result<Settings, Failure> {
     Ok(Settings {
         listen: listen("listen", &config.network.listen, handed)?,
+        socket_mode: config.network.socket_mode,
         // The part of certificates has what belongs here.
         tls: None,
         workers: workers(&config.network)?,
@@ -66,9 +67,9 @@ fn pressure(config: &Config) -> Pressure {
 
 /// A socket for every name that the settings want one of, for a test of them: whoever starts the server
 /// hands them over then.
-pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
+pub(crate) fn any_handed(config: &Config) -> Vec<(String, ListenPlace)> {
     let name = |address: &ListenAddress| match address {
-        ListenAddress::Handed(name) => Some((name.clone(), SocketAddr::from(([0; 4], 0)))),
+        ListenAddress::Handed(name) => Some((name.clone(), SocketAddr::from(([0; 4], 0)).into())),
         _ => None,
     };
     config.network.listen.iter().chain(&config.tls.tls_listen).filter_map(name).collect()
@@ -80,9 +81,9 @@ pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
 /// A host or a socket that does not exist; an address where plain HTTP is spoken too.
 pub(crate) fn secured(
     config: &Config,
-    handed: &[(String, SocketAddr)],
-    plain: &[SocketAddr],
-) -> Result<Vec<SocketAddr>, Failure> {
+    handed: &[(String, ListenPlace)],
+    plain: &[ListenPlace],
+) -> Result<Vec<ListenPlace>, Failure> {
     if !certificates::are_named(config) {
         return Ok(Vec::new());
     }
@@ -101,9 +102,10 @@ pub(crate) fn secured(
     Ok(secured)
 }
 
-/// Whether a connection to the second address would come to the first: they are one, or the first stands for
+/// Whether a connection to the second place would come to the first: they are one, or the first stands for
 /// every address of its family.
-fn covers(one: &SocketAddr, other: &SocketAddr) -> bool {
+fn covers(one: &ListenPlace, other: &ListenPlace) -> bool {
+    let (Some(one), Some(other)) = (one.address(), other.address()) else { return one == other };
     let is_one = one.ip() == other.ip() || (one.ip().is_unspecified() && one.is_ipv4() == other.is_ipv4());
     one.port() != 0 && one.port() == other.port() && is_one
 }
@@ -112,41 +114,49 @@ fn covers(one: &SocketAddr, other: &SocketAddr) -> bool {
 /// socket can be named so in the settings.
 pub(crate) const BOTH: &str = "\n";
 
-/// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
+/// Where to listen, with names looked up. Several sockets may have been handed over under one name.
 fn listen(
     key: &str,
     wanted: &[ListenAddress],
-    handed: &[(String, SocketAddr)],
-) -> Result<Vec<SocketAddr>, Failure> {
-    let addresses = |address: &ListenAddress| match address {
-        ListenAddress::Every(port) => Ok(every(*port, socket::has_ipv6())),
-        ListenAddress::Socket(address) => Ok(vec![*address]),
+    handed: &[(String, ListenPlace)],
+) -> Result<Vec<ListenPlace>, Failure> {
+    let places = |address: &ListenAddress| match address {
+        ListenAddress::Every(port) => {
+            Ok(every(*port, socket::has_ipv6()).into_iter().map(ListenPlace::from).collect())
+        }
+        ListenAddress::Socket(address) => Ok(vec![(*address).into()]),
+        ListenAddress::Unix(file) => Ok(vec![ListenPlace::Unix(file.clone())]),
         ListenAddress::Name(name) => {
             let found = name.to_socket_addrs().ok().and_then(|mut found| found.next());
             let unknown = || Failure::configuration(format!("{key}: no address is known for {name}"));
-            Ok(vec![found.ok_or_else(unknown)?])
+            Ok(vec![found.ok_or_else(unknown)?.into()])
         }
         ListenAddress::Handed(name) => {
             let named = handed.iter().filter(|(own, _)| own == name);
-            let found: Vec<SocketAddr> = named.map(|(_, address)| *address).collect();
+            let found: Vec<ListenPlace> = named.map(|(_, place)| place.clone()).collect();
             let text = || format!("{key}: no socket called {name} was handed over");
             if found.is_empty() { Err(Failure::configuration(text())) } else { Ok(found) }
         }
     };
-    let all = wanted.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat();
-    // A socket of both families that was handed over takes what comes to IPv4, too.
-    let is_taken = |address: &SocketAddr| handed.iter().any(|(name, own)| name == BOTH && own == address);
-    let by_ipv6 = |address: SocketAddr| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
-    let all = all.into_iter().map(|address| if is_taken(&address) { by_ipv6(address) } else { address });
-    let all: Vec<SocketAddr> = all.collect();
-    let is_needed = |(index, address): &(usize, SocketAddr)| {
-        let is_covered = |(number, other): (usize, &SocketAddr)| {
+    let all = wanted.iter().map(places).collect::<Result<Vec<_>, _>>()?.concat();
+    let all: Vec<ListenPlace> = all.into_iter().map(|place| by_both(place, handed)).collect();
+    let is_needed = |(index, place): &(usize, &ListenPlace)| {
+        let is_covered = |(number, other): (usize, &ListenPlace)| {
             // Of two that are one the first stays.
-            number != *index && covers(other, address) && (number < *index || other != address)
+            number != *index && covers(other, place) && (number < *index || other != *place)
         };
         !all.iter().enumerate().any(is_covered)
     };
-    Ok(all.iter().copied().enumerate().filter(is_needed).map(|(_, address)| address).collect())
+    Ok(all.iter().enumerate().filter(is_needed).map(|(_, place)| place.clone()).collect())
+}
+
+/// The place, or that of the socket of both families that was handed over and takes what comes to it.
+fn by_both(place: ListenPlace, handed: &[(String, ListenPlace)]) -> ListenPlace {
+    let is_taken = handed.iter().any(|(name, own)| name == BOTH && *own == place);
+    match place.address() {
+        Some(address) if is_taken => SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())).into(),
+        _ => place,
+    }
 }
 
 /// A port at every address. The kernel would give IPv6 another free port than IPv4.
@@ -212,7 +222,7 @@ mod tests {
             let sources = staunch_config::Sources { flags: Vec::new(), environment: Vec::new(), file };
             staunch_config::read(&sources).unwrap_or_else(|faults| panic!("{faults}"))
         };
-        let told = |text: &str, handed: &[(String, SocketAddr)]| {
+        let told = |text: &str, handed: &[(String, ListenPlace)]| {
             let config = file(text);
             let plain = listen("listen", &config.network.listen, handed)?;
             Ok((plain.clone(), secured(&config, handed, &plain)?))
@@ -234,14 +244,18 @@ mod tests {
         }
         let text =
             "listen = ['0.0.0.0:21305', '127.0.0.1:21305', '[::1]:21305', '[::1]:21305']\ntls_listen = []\n";
-        let all = |addresses: &[&str]| -> Vec<SocketAddr> {
-            addresses.iter().map(|address| address.parse().expect("an address")).collect()
+        let all = |places: &[&str]| -> Vec<ListenPlace> {
+            places.iter().map(|place| place.parse().expect("a place")).collect()
         };
         let told = |text, handed| told(text, handed).unwrap_or_else(|failure: Failure| panic!("{failure}")).0;
         assert_eq!(told(text, &[]), all(&["0.0.0.0:21305", "[::1]:21305"]));
+        let text = "listen = ['unix:/run/a', 'unix:/run/a', 'unix:/run/b']\ntls_listen = []\n";
+        assert_eq!(told(text, &[]), all(&["unix:/run/a", "unix:/run/b"]));
         // A socket of both families that systemd holds.
-        let handed =
-            [("http".to_owned(), all(&["[::]:21305"])[0]), (BOTH.to_owned(), all(&["0.0.0.0:21305"])[0])];
+        let handed = [
+            ("http".to_owned(), all(&["[::]:21305"]).remove(0)),
+            (BOTH.to_owned(), all(&["0.0.0.0:21305"]).remove(0)),
+        ];
         let text = "listen = ['0.0.0.0:21305', '[::]:21305']\ntls_listen = []\n";
         assert_eq!(told(text, &handed), all(&["[::]:21305"]));
         assert_eq!(told("listen = ['0.0.0.0:21305']\ntls_listen = []\n", &handed), all(&["[::]:21305"]));

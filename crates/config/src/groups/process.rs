@@ -3,7 +3,9 @@
 use crate::group::{Conflict, group};
 use crate::syntax::choice::{LogField, OnOff, Sandbox};
 use crate::syntax::log_line::LogForm;
-use crate::syntax::text::{Admin, AdminAddress, Count, FilePath, Interface, Lines, Size, Time, User};
+use crate::syntax::text::{
+    Admin, AdminAddress, Count, FilePath, Interface, Lines, OwnLines, Size, Time, User,
+};
 use crate::syntax::web::{Host, UrlPath};
 use crate::syntax::{Many, OrAuto, OrOff};
 
@@ -12,6 +14,9 @@ group! {
     Logs, "Logs", |_| None;
 
     /// File with a line for each answer; `-`: standard output; or `syslog`
+    /// `/dev/stdout` and `/dev/stderr` are the outputs of the process, as in containers. A file that cannot
+    /// be opened at the start is no reason not to serve: its lines are lost, the error log and `/readyz` of
+    /// the admin address say so, and it is tried again once a second while there are lines, and by USR1.
     /// Lines are written by a thread of their own. When the disk is slower than the requests, lines are
     /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
     /// `syslog` is the socket `/dev/log`, `syslog:/PATH` another one. Messages are of facility daemon and
@@ -36,7 +41,9 @@ group! {
     /// How many old files are kept
     access_log_keep: Count = Some("5"), Value, reload, "10";
     /// File for what the server says about itself; off is standard error
-    error_log: OrOff<FilePath> = Some("off"), Value, reload, "\"/var/log/staunch/error.log\"";
+    /// `/dev/stdout` and `/dev/stderr` are the outputs of the process. While a file cannot be opened, lines
+    /// go to standard error, and `/readyz` says so; USR1 tries again.
+    error_log: OrOff<OwnLines> = Some("off"), Value, reload, "\"/var/log/staunch/error.log\"";
 }
 
 group! {

@@ -2,7 +2,9 @@
 
 use crate::group::group;
 use crate::syntax::choice::{IoWay, OnOff};
-use crate::syntax::text::{Block, ByteRate, Count, CountOrNone, Cpus, Listen, PrefixIpv6, Rate, Size, Time};
+use crate::syntax::text::{
+    Block, ByteRate, Count, CountOrNone, Cpus, Listen, Mode, PrefixIpv6, Rate, Size, Time,
+};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 group! {
@@ -12,8 +14,14 @@ group! {
     /// Address and port, or a port alone; may be given several times
     /// A port alone means every address of this host, IPv4 and IPv6 (IPv4 alone where there is no IPv6, and
     /// for port 0). Port 0 takes a free one, which the start-up block names. `fd:NAME` takes a socket that
-    /// systemd hands over.
+    /// systemd hands over. `unix:/PATH` makes a socket file, for a proxy on this host: it replaces what a
+    /// server left that was killed, but never one at which somebody listens, and is removed at the end.
+    /// Peers of a file have the address `unix:` in logs, `allow`, `deny` and `trusted_proxies`.
     listen: Many<Listen> = Some("127.0.0.1:8080"), Values, reload, "[\"127.0.0.1:8080\", \"[::1]:8080\"]";
+    /// Mode of socket files: who may connect
+    /// Digits as for chmod(1). Whoever may write to the file may connect; `0660` is for the server's user and
+    /// group.
+    socket_mode: Mode = Some("0666"), Value, restart, "\"0660\"";
     /// How many workers: auto is one a processor
     workers: OrAuto<Count> = Some("auto"), Value, restart, "4";
     /// Processors to run on, such as 0,2-5: auto is all that are allowed
@@ -42,7 +50,8 @@ group! {
     behind_khttpd: OnOff = Some("off"), Switch, restart, "true";
     /// Proxies whose word about a client's address is believed
     /// Their X-Forwarded-For is followed from the right to the first address that is none of these. With
-    /// `proxy_protocol` on, only they may use it; an empty list lets everybody.
+    /// `proxy_protocol` on, only they may use it; an empty list lets everybody. `unix:` is who comes by a
+    /// socket file.
     trusted_proxies: Many<Block> = Some(""), Values, reload, "[\"10.0.0.0/8\", \"fd00::/8\"]";
 }
 

@@ -12,7 +12,7 @@ group! {
     /// Where HTTPS is spoken, and with which certificates.
     Tls, "HTTPS", |_| None;
 
-    /// HTTPS by ACME, by an own authority, from files
+    /// HTTPS: certificates by ACME, of a local authority, or files
     /// `auto` is for `name` and the hosts of sites, and keeps what it gets in the state folder.
     /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
     /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority

@@ -34,6 +34,7 @@ impl Scalar for Attempt {
             && whole.bytes().all(|byte| byte.is_ascii_graphic() && !b"%?#$*".contains(&byte));
         match right {
             true => Ok(Try::Path(text.into())),
+            false if whole.contains("$uri") => Err("the path that was asked for is $path here".into()),
             false => Err("write a path such as $path, $path.html or /index.html, or a status".into()),
         }
     }

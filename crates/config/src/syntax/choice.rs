@@ -1,7 +1,7 @@
 //! Values that are one of a few words.
 
 use crate::node::{Node, ValueKind};
-use crate::syntax::Scalar;
+use crate::syntax::{Scalar, alternatives};
 
 /// `on` or `off`; in a file `true` or `false`.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ macro_rules! choices {
 
             fn parse(text: &str) -> Result<Self, String> {
                 let found = Self::ALL.iter().find(|choice| choice.name() == text);
-                found.copied().ok_or_else(|| concat!("write one of ", words!($($word),+)).into())
+                found.copied().ok_or_else(|| format!("write {}", alternatives(words!($($word),+))))
             }
 
             fn write(value: &Self) -> Node {

@@ -1,7 +1,7 @@
 //! How a line of the access log looks: a known form, or a text with words for what it says.
 
 use crate::node::Node;
-use crate::syntax::Scalar;
+use crate::syntax::{Scalar, variables};
 
 /// Words of a line of one's own, called as in nginx.
 pub const LOG_WORDS: [&str; 18] = [
@@ -57,8 +57,11 @@ impl Scalar for LogForm {
         let is_of_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         for rest in text.split('$').skip(1) {
             let word = &rest[..rest.bytes().position(|byte| !is_of_word(byte)).unwrap_or(rest.len())];
+            if rest.starts_with('{') {
+                return Err("write words without braces, such as $status".into());
+            }
             if !LOG_WORDS.contains(&word) {
-                return Err(format!("${word} is not one of ${}", LOG_WORDS.join(", $")));
+                return Err(variables::unknown_in_log(word, &LOG_WORDS));
             }
         }
         Ok(LogLine::Text(text.into()))

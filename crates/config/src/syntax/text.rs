@@ -1,6 +1,6 @@
 //! Values of one word: times, sizes, numbers, rates, addresses, names of files and people.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -71,6 +71,8 @@ scalars! {
     Rate: EventRate, "N/s", event_rate, |rate| Node::text(rate.to_string());
     /// Where to listen.
     Listen: ListenAddress, "ADDR", units::address, |address| Node::text(address.to_string());
+    /// A mode of a file.
+    Mode: u32, "MODE", units::mode, |mode| Node::text(format!("{mode:04o}")), text;
     /// An address in digits with a port, or the whole name of a socket file.
     Admin: AdminAddress, "ADDR|PATH", admin, |address| Node::text(address.to_string());
     /// Processors by number.
@@ -88,11 +90,9 @@ scalars! {
     /// The path of a folder.
     Folder: PathBuf, "DIR", path, |path| Node::text(path.to_string_lossy()), text;
     /// Where lines go.
-    Lines: Output, "PATH|-|syslog", output, |output| match output {
-        Output::Standard => Node::text("-"),
-        Output::File(path) => Node::text(path.to_string_lossy()),
-        Output::Syslog(path) => Node::text(format!("{SYSLOG}:{}", path.display())),
-    }, text;
+    Lines: Output, "PATH|-|syslog", output, write_output, text;
+    /// Where the server's own lines go.
+    OwnLines: Output, "PATH", own_output, write_output, text;
     /// Any words that are not empty.
     Words: String, "TEXT", words, |text| Node::text(text.as_str()), text;
 }
@@ -151,8 +151,16 @@ pub struct AddressBlock {
     pub prefix: u8,
 }
 
+impl AddressBlock {
+    /// All who come by socket files: the unspecified address stands for them, which no other peer has.
+    const UNIX: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), prefix: 128 };
+}
+
 impl std::fmt::Display for AddressBlock {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Self::UNIX {
+            return formatter.write_str("unix:");
+        }
         write!(formatter, "{}/{}", self.address, self.prefix)
     }
 }
@@ -182,6 +190,8 @@ const SYSLOG_SOCKET: &str = "/dev/log";
 pub enum Output {
     /// Standard output.
     Standard,
+    /// Standard error.
+    StandardError,
     /// A file, to whose end they are added.
     File(PathBuf),
     /// The syslog service that listens at this socket.
@@ -227,15 +237,9 @@ fn event_rate(text: &str) -> Result<EventRate, String> {
     rate.ok_or_else(|| "write a rate such as 100/s or 600/m".into())
 }
 
-/// The longest name of a socket file (sun_path of unix(7), which ends with a NUL).
-const SOCKET_NAME_BYTES_MAX: usize = 107;
-
 fn admin(text: &str) -> Result<AdminAddress, String> {
-    if text.starts_with('/') && !text.contains('\0') {
-        // Another process that takes over makes its socket beside it, under a longer name.
-        let most = SOCKET_NAME_BYTES_MAX - ".4294967295".len();
-        let too_long = || format!("a socket's name has at most {most} bytes");
-        return if text.len() > most { Err(too_long()) } else { Ok(AdminAddress::Unix(text.into())) };
+    if text.starts_with('/') {
+        return units::socket_file(text).map(AdminAddress::Unix);
     }
     let address = text.parse().map(AdminAddress::Internet);
     address
@@ -243,6 +247,9 @@ fn admin(text: &str) -> Result<AdminAddress, String> {
 }
 
 fn address_block(text: &str) -> Result<AddressBlock, String> {
+    if text == "unix:" {
+        return Ok(AddressBlock::UNIX);
+    }
     let (address, prefix) =
         text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let block = address.parse::<IpAddr>().ok().and_then(|address| {
@@ -250,7 +257,7 @@ fn address_block(text: &str) -> Result<AddressBlock, String> {
         let prefix = prefix.map_or(Some(bits), |text| text.parse().ok().filter(|&prefix| prefix <= bits))?;
         Some(AddressBlock { address, prefix })
     });
-    block.ok_or_else(|| "write a block such as 10.0.0.0/8, fd00::/8, or one address".into())
+    block.ok_or_else(|| "write a block such as 10.0.0.0/8, fd00::/8, one address, or unix:".into())
 }
 
 fn user(text: &str) -> Result<UserName, String> {
@@ -300,7 +307,38 @@ fn output(text: &str) -> Result<Output, String> {
         }
         _ => {}
     }
-    if text == "-" { Ok(Output::Standard) } else { path(text).map(Output::File) }
+    if text == "-" { Ok(Output::Standard) } else { file_or_standard(text) }
+}
+
+fn own_output(text: &str) -> Result<Output, String> {
+    match text {
+        "-" => Err("write off for standard error, /dev/stdout for standard output".into()),
+        _ if text.split(':').next() == Some(SYSLOG) => {
+            Err("write off: standard error is the journal under systemd, and a file is any other place"
+                .into())
+        }
+        _ => file_or_standard(text),
+    }
+}
+
+/// A file, or the names by which containers know the outputs of a process. These are taken for what they
+/// mean: opening them fails for who may not open a file of that user anew, or in the sandbox.
+fn file_or_standard(text: &str) -> Result<Output, String> {
+    match text {
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Ok(Output::Standard),
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Ok(Output::StandardError),
+        "stdout" | "stderr" => Err(format!("write /dev/{text}, or ./{text} for a file of that name")),
+        _ => path(text).map(Output::File),
+    }
+}
+
+fn write_output(output: &Output) -> Node {
+    match output {
+        Output::Standard => Node::text("/dev/stdout"),
+        Output::StandardError => Node::text("/dev/stderr"),
+        Output::File(path) => Node::text(path.to_string_lossy()),
+        Output::Syslog(path) => Node::text(format!("{SYSLOG}:{}", path.display())),
+    }
 }
 
 /// Whether this is how other servers name the format of a log's lines, behind the file.

@@ -3,8 +3,8 @@
 //! What passes here can be put into an answer: no control character, no field that the server sets itself.
 
 use crate::node::{Node, ValueKind};
-use crate::syntax::Scalar;
 use crate::syntax::text::scalars;
+use crate::syntax::{Scalar, variables};
 
 /// Fields that the server sets or that belong to the connection (RFC 9110, sections 6.6 and 7.6.1).
 const OWN_FIELDS: [&str; 12] = [
@@ -135,6 +135,9 @@ fn target(text: &str) -> Result<String, String> {
                     for the sign itself"
                 .into(),
         );
+    }
+    if let Some(fault) = variables::in_target(text) {
+        return Err(fault);
     }
     let is_path = text.starts_with('/') && !text.starts_with("//");
     let is_url = text.strip_prefix("https://").or(text.strip_prefix("http://"));

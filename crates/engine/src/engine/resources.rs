@@ -4,8 +4,9 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
-use staunch_netio::{memory, uring};
+use staunch_netio::{ListenPlace, memory, uring};
 
 use super::settings::{IoChoice, Settings};
 use crate::control::Control;
@@ -83,6 +84,8 @@ pub(super) fn limit_connections(
 pub(super) struct BoundSockets {
     pub(super) plain: Vec<SocketAddr>,
     pub(super) secured: Vec<SocketAddr>,
+    /// Socket files, with whether TLS is spoken there.
+    pub(super) files: Vec<(PathBuf, bool)>,
     pub(super) listeners: Vec<Vec<(ListenerName, OwnedFd)>>,
 }
 
@@ -95,23 +98,27 @@ pub(super) fn listen(
 ) -> Result<BoundSockets, StartError> {
     let listeners = settings.workers.iter().map(|_| Vec::new()).collect();
     let mut all = BoundSockets { listeners, ..BoundSockets::default() };
-    let plain = settings.listen.iter().map(|&wanted| (wanted, false));
-    let secured = settings.tls.iter().flat_map(|tls| tls.listen.iter().map(|&wanted| (wanted, true)));
+    let plain = settings.listen.iter().map(|wanted| (wanted, false));
+    let secured = settings.tls.iter().flat_map(|tls| tls.listen.iter().map(|wanted| (wanted, true)));
     for (wanted, is_secured) in plain.chain(secured) {
-        let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
+        let position = inherited.iter().position(|inherited| inherited.wanted == *wanted);
         let inherited = position.map(|position| inherited.swap_remove(position));
         let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
         let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
-        let workers = settings.workers.len();
-        let bound = if share_queues || sockets.is_empty() {
-            listening::bind(wanted, sockets, workers)?
+        let (workers, mode) = (settings.workers.len(), settings.socket_mode);
+        let mut bound = if share_queues || sockets.is_empty() {
+            listening::bind(wanted, sockets, workers, mode)?
         } else {
-            listening::bind_beside(wanted, &sockets, workers)?
+            listening::bind_beside(wanted, &sockets, workers, mode)?
         };
         let name = control
-            .note(&bound, outlasting, is_secured)
+            .note(&mut bound, outlasting, is_secured)
             .map_err(|error| StartError::System(error.to_string()))?;
-        if is_secured { &mut all.secured } else { &mut all.plain }.push(bound.address);
+        match bound.place {
+            ListenPlace::Internet(address) if is_secured => all.secured.push(address),
+            ListenPlace::Internet(address) => all.plain.push(address),
+            ListenPlace::Unix(file) => all.files.push((file, is_secured)),
+        }
         for (listeners, sockets) in all.listeners.iter_mut().zip(bound.sockets) {
             listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
         }

@@ -2,8 +2,7 @@
 //!
 //! It must never hold what is found out at the start: that is asked of the host.
 
-use std::net::SocketAddr;
-
+use staunch_netio::ListenPlace;
 use staunch_protocol::Timeouts;
 
 use crate::clients::ClientPolicy;
@@ -25,8 +24,10 @@ pub enum IoChoice {
 /// What an engine is built from.
 #[derive(Clone)]
 pub struct Settings {
-    /// Addresses to listen at in plain text. Port 0 takes a free one.
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen in plain text. Port 0 takes a free one.
+    pub listen: Vec<ListenPlace>,
+    /// Mode of socket files, which says who may connect.
+    pub socket_mode: u32,
     /// Where TLS is spoken, and by what; without it nowhere.
     pub tls: Option<TlsSettings>,
     /// For each worker the processor it is bound to, or none.

@@ -1,4 +1,4 @@
-//! Listening sockets of all workers at one address: taken over, or bound anew.
+//! Listening sockets of all workers at one place: taken over, or bound anew.
 //!
 //! It must never share a port with a stranger, and never lose a connection that waits at a socket taken over:
 //! every such socket goes to some worker.
@@ -6,9 +6,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
-use staunch_netio::{clock, socket};
+use staunch_netio::unix_listener::{SocketFile, UNIX_BACKLOG, check_name_free, listen_beside};
+use staunch_netio::{ListenPlace, clock, socket};
 
 use crate::limits::{BACKLOG_CONNECTIONS_MAX, PORT_PATIENCE_MS};
 use crate::start_error::StartError;
@@ -16,9 +18,9 @@ use crate::start_error::StartError;
 /// Sockets that listen already, left by the program before this one or by the system's own manager.
 #[derive(Debug)]
 pub struct Inherited {
-    /// The address they were asked for at; its port may be 0.
-    pub wanted: SocketAddr,
-    /// The sockets, at least one, all of the same address.
+    /// The place they were asked for at; its port may be 0.
+    pub wanted: ListenPlace,
+    /// The sockets, at least one, all of the same place.
     pub sockets: Vec<OwnedFd>,
     /// Name of the backend of the process that still accepts there, if one does.
     pub backend: Option<String>,
@@ -26,34 +28,66 @@ pub struct Inherited {
     pub outlasting: bool,
 }
 
-/// An address with its sockets, at least one a worker.
+/// A place with its sockets, at least one a worker.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    pub(crate) wanted: SocketAddr,
+    pub(crate) wanted: ListenPlace,
     /// With the port that was taken when any was asked for.
-    pub(crate) address: SocketAddr,
+    pub(crate) place: ListenPlace,
     /// By worker.
     pub(crate) sockets: Vec<Vec<OwnedFd>>,
+    /// The name of a socket file.
+    pub(crate) file: Option<SocketFile>,
 }
 
 impl Bound {
-    /// A copy of every socket.
+    /// Has the socket file take its name, if it is one and has it not yet.
+    ///
+    /// # Errors
+    /// Errors of rename(2): then the file is removed.
+    fn take_name(&mut self) -> io::Result<()> {
+        let (Some(file), Some(path)) = (&mut self.file, self.wanted.file()) else { return Ok(()) };
+        take_name(file, path).inspect_err(|_| file.remove())
+    }
+
+    /// A copy of every socket. Workers share that of a file.
     ///
     /// # Errors
     /// EMFILE.
     pub(crate) fn copies(&self) -> io::Result<Vec<OwnedFd>> {
-        self.sockets.iter().flatten().map(OwnedFd::try_clone).collect()
+        let most = if self.file.is_some() { 1 } else { usize::MAX };
+        self.sockets.iter().flatten().take(most).map(OwnedFd::try_clone).collect()
     }
 }
 
-/// Listens at an address with every worker, at first on the sockets that were inherited for it.
+/// Has a socket file take this name, if it has it not yet.
+///
+/// # Errors
+/// Errors of rename(2).
+pub(crate) fn take_name(file: &mut SocketFile, path: &Path) -> io::Result<()> {
+    if file.path() == path { Ok(()) } else { file.rename(path) }
+}
+
+/// Listens at a place with every worker, at first on the sockets that were inherited for it. `mode` is that
+/// of a socket file.
 ///
 /// # Errors
 /// What keeps it from it, as a sentence.
-pub(crate) fn bind(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) -> Result<Bound, StartError> {
-    let result = match inherited.first() {
-        None => wait_until_free(wanted).and_then(|()| bind_anew(wanted, wanted, workers)),
-        Some(_) => take_over(wanted, inherited, workers),
+pub(crate) fn bind(
+    wanted: &ListenPlace,
+    inherited: Vec<OwnedFd>,
+    workers: usize,
+    mode: u32,
+) -> Result<Bound, StartError> {
+    let result = match (wanted, inherited.first()) {
+        (ListenPlace::Unix(path), None) => {
+            check_name_free(path).and_then(|()| make(path, mode, workers)).and_then(named)
+        }
+        (ListenPlace::Unix(path), Some(socket)) => share(path, socket, workers),
+        (ListenPlace::Internet(address), None) => {
+            wait_until_free(*address).and_then(|()| bind_anew(*address, *address, workers))
+        }
+        (ListenPlace::Internet(address), Some(_)) => take_over(*address, inherited, workers),
     };
     result.map_err(|error| refused(wanted, &error))
 }
@@ -64,23 +98,56 @@ pub(crate) fn bind(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) 
 /// # Errors
 /// The address cannot be shared, as a sentence.
 pub(crate) fn bind_beside(
-    wanted: SocketAddr,
+    wanted: &ListenPlace,
     others: &[OwnedFd],
     workers: usize,
+    mode: u32,
 ) -> Result<Bound, StartError> {
-    let address = others.first().map_or(Ok(wanted), socket::local_address);
-    address.and_then(|address| bind_anew(wanted, address, workers)).map_err(|error| refused(wanted, &error))
+    let result = match wanted {
+        // Under a name of its own until it serves: see `Control::take_names`.
+        ListenPlace::Unix(path) => make(path, mode, workers),
+        ListenPlace::Internet(wanted) => others
+            .first()
+            .map_or(Ok(*wanted), socket::local_address)
+            .and_then(|address| bind_anew(*wanted, address, workers)),
+    };
+    result.map_err(|error| refused(wanted, &error))
 }
 
-fn bind_anew(wanted: SocketAddr, address: SocketAddr, workers: usize) -> io::Result<Bound> {
-    let mut bound = Bound { wanted, address, sockets: Vec::new() };
-    for _ in 0..workers {
-        let socket = socket::listen(bound.address, BACKLOG_CONNECTIONS_MAX)?;
-        prepare(&socket)?;
-        bound.address = socket::local_address(&socket)?;
-        bound.sockets.push(vec![socket]);
-    }
+/// Makes a socket file beside its name.
+fn make(path: &Path, mode: u32, workers: usize) -> io::Result<Bound> {
+    let (socket, file) = listen_beside(path, mode, UNIX_BACKLOG)?;
+    shared(path, &socket, file, workers)
+}
+
+/// Has a socket file take its name.
+fn named(mut bound: Bound) -> io::Result<Bound> {
+    bound.take_name()?;
     Ok(bound)
+}
+
+/// Takes over a socket file, of whatever mode: whoever left it has its name.
+fn share(path: &Path, socket: &OwnedFd, workers: usize) -> io::Result<Bound> {
+    shared(path, socket, SocketFile::of(path)?, workers)
+}
+
+/// All workers accept at one socket: a name leads to one alone.
+fn shared(path: &Path, socket: &OwnedFd, file: SocketFile, workers: usize) -> io::Result<Bound> {
+    let copies = (0..workers).map(|_| Ok(vec![socket.try_clone()?]));
+    let place = ListenPlace::Unix(path.to_owned());
+    let sockets = copies.collect::<io::Result<_>>()?;
+    Ok(Bound { wanted: place.clone(), place, sockets, file: Some(file) })
+}
+
+fn bind_anew(wanted: SocketAddr, mut address: SocketAddr, workers: usize) -> io::Result<Bound> {
+    let mut sockets = Vec::new();
+    for _ in 0..workers {
+        let socket = socket::listen(address, BACKLOG_CONNECTIONS_MAX)?;
+        prepare(&socket)?;
+        address = socket::local_address(&socket)?;
+        sockets.push(vec![socket]);
+    }
+    Ok(Bound { wanted: wanted.into(), place: address.into(), sockets, file: None })
 }
 
 /// Deals the sockets out. Workers that get none share one with another if no further one can be bound: it was
@@ -102,7 +169,7 @@ fn take_over(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) -> io:
             sockets[worker].push(socket);
         }
     }
-    Ok(Bound { wanted, address, sockets })
+    Ok(Bound { wanted: wanted.into(), place: address.into(), sockets, file: None })
 }
 
 /// What every listener needs, whoever has bound it; connections inherit it.
@@ -124,19 +191,21 @@ fn wait_until_free(address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Why an address cannot be listened at, and what to do.
-pub(crate) fn refused(address: SocketAddr, error: &io::Error) -> StartError {
-    StartError::System(match error.kind() {
-        io::ErrorKind::AddrInUse => format!("cannot listen on {address}: another program already does"),
-        io::ErrorKind::PermissionDenied => format!(
-            "cannot listen on {address}: ports below 1024 need root or CAP_NET_BIND_SERVICE; \
-             try a port such as 8080"
-        ),
-        io::ErrorKind::AddrNotAvailable => {
-            format!("cannot listen on {address}: this host has no such address")
+/// Why a place cannot be listened at, and what to do.
+pub(crate) fn refused(place: &ListenPlace, error: &io::Error) -> StartError {
+    let why = match (error.kind(), place) {
+        (io::ErrorKind::AddrInUse, _) => "another program already does".into(),
+        (io::ErrorKind::NotFound, ListenPlace::Unix(_)) => "its folder does not exist".into(),
+        (io::ErrorKind::PermissionDenied, ListenPlace::Unix(_)) => {
+            "this user may not make a file in that folder, or not in this sandbox".into()
         }
-        _ => format!("cannot listen on {address}: {error}"),
-    })
+        (io::ErrorKind::PermissionDenied, ListenPlace::Internet(_)) => {
+            "ports below 1024 need root or CAP_NET_BIND_SERVICE; try a port such as 8080".into()
+        }
+        (io::ErrorKind::AddrNotAvailable, _) => "this host has no such address".into(),
+        _ => error.to_string(),
+    };
+    StartError::System(format!("cannot listen on {place}: {why}"))
 }
 
 #[cfg(test)]
@@ -153,11 +222,11 @@ mod tests {
     #[test]
     fn every_inherited_socket_has_a_worker_and_every_worker_a_socket() {
         for (before, after, expected) in [(2, 2, vec![1, 1]), (3, 2, vec![2, 1]), (1, 3, vec![1, 1, 1])] {
-            let bound = bind(ANY, Vec::new(), before).unwrap();
+            let bound = bind(&ANY.into(), Vec::new(), before, 0).unwrap();
             let inherited = bound.sockets.into_iter().flatten().collect();
-            let taken = bind(ANY, inherited, after).unwrap();
-            assert_eq!((taken.address, counts(&taken)), (bound.address, expected));
-            assert_eq!(taken.wanted, ANY);
+            let taken = bind(&ANY.into(), inherited, after, 0).unwrap();
+            assert_eq!((&taken.place, counts(&taken)), (&bound.place, expected));
+            assert_eq!(taken.wanted, ANY.into());
         }
     }
 
@@ -165,7 +234,7 @@ mod tests {
     fn a_socket_that_cannot_be_bound_again_is_shared() {
         let alone = TcpListener::bind(ANY).unwrap();
         let address = alone.local_addr().unwrap();
-        let taken = bind(address, vec![alone.into()], 3).unwrap();
+        let taken = bind(&address.into(), vec![alone.into()], 3, 0).unwrap();
         assert_eq!(counts(&taken), [1, 1, 1]);
         let addresses: Vec<_> =
             taken.sockets.iter().map(|sockets| socket::local_address(&sockets[0]).unwrap()).collect();
@@ -174,9 +243,9 @@ mod tests {
 
     #[test]
     fn sockets_of_another_backend_are_left_alone() {
-        let before = bind(ANY, Vec::new(), 1).unwrap();
-        let beside = bind_beside(ANY, &before.sockets[0], 2).unwrap();
-        assert_eq!((beside.wanted, beside.address), (ANY, before.address));
+        let before = bind(&ANY.into(), Vec::new(), 1, 0).unwrap();
+        let beside = bind_beside(&ANY.into(), &before.sockets[0], 2, 0).unwrap();
+        assert_eq!((beside.wanted, beside.place), (ANY.into(), before.place));
         assert_eq!(counts(&beside), [1, 1]);
     }
 
@@ -184,7 +253,7 @@ mod tests {
     fn a_stranger_is_named() {
         let stranger = TcpListener::bind(ANY).unwrap();
         let address = stranger.local_addr().unwrap();
-        let error = bind(address, Vec::new(), 1).unwrap_err().to_string();
+        let error = bind(&address.into(), Vec::new(), 1, 0).unwrap_err().to_string();
         assert_eq!(error, format!("cannot listen on {address}: another program already does"));
     }
 }

@@ -4,9 +4,9 @@
 //! context.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
+use staunch_netio::ListenPlace;
 use staunch_tls::TlsContext;
 
 use crate::limits::HANDSHAKES_MAX;
@@ -16,8 +16,8 @@ use crate::limits::HANDSHAKES_MAX;
 pub struct TlsSettings {
     /// Certificates, tickets and protocols, the same for all workers.
     pub context: Arc<TlsContext>,
-    /// Addresses to listen at, beside those of plain HTTP. Port 0 takes a free one.
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen, beside the places of plain HTTP. Port 0 takes a free one.
+    pub listen: Vec<ListenPlace>,
     /// How long a handshake may take as a whole, in milliseconds.
     pub handshake_ms: u32,
     /// Handshakes at work at a time, for each worker.
@@ -26,7 +26,7 @@ pub struct TlsSettings {
 
 impl TlsSettings {
     /// Settings with the usual bounds.
-    pub fn new(context: Arc<TlsContext>, listen: Vec<SocketAddr>) -> Self {
+    pub fn new(context: Arc<TlsContext>, listen: Vec<ListenPlace>) -> Self {
         Self { context, listen, handshake_ms: 10_000, handshakes_max: HANDSHAKES_MAX }
     }
 }

@@ -44,7 +44,8 @@ const AT_ONCE: Drain = Drain { cap_ms: 0, idle_ms: Some(0), leave_queues: true }
 fn serve(options: &Options) -> io::Result<()> {
     let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT]);
     let engine = Engine::<()>::bind(Settings {
-        listen: vec![options.address],
+        listen: vec![options.address.into()],
+        socket_mode: 0o666,
         workers: options.cpus.iter().copied().map(Some).collect(),
         io: IoChoice::Uring,
         connections_max: None,

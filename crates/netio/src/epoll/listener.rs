@@ -150,7 +150,7 @@ fn accept_one(listener: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     if learns_peers {
         let (socket, peer) = acceptfrom_with(listener, flags)?;
-        Ok((socket, peer.and_then(|peer| peer.try_into().ok())))
+        Ok((socket, peer.and_then(socket::peer)))
     } else {
         Ok((accept_with(listener, flags)?, None))
     }

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrStorage;
 
+use crate::socket;
+
 /// How many accepts of one listener can learn addresses at once: one bit each of a word.
 pub(crate) const CALLERS_MAX: u32 = 32;
 
@@ -69,18 +71,18 @@ impl Callers {
         (0..CALLERS_MAX).filter(move |index| used & 1 << index != 0).map(|index| index as u16 + 1)
     }
 
-    /// The accept is over: what its room says, which is free now. `None` without a room, or without an
-    /// address of the Internet in it; means nothing if the accept has failed.
+    /// The accept is over: what its room says, which is free now (see [`socket::peer`]). `None` without a
+    /// room, or without an address in it; means nothing if the accept has failed.
     pub(crate) fn take(&mut self, number: u16) -> Option<SocketAddr> {
         let index = number.checked_sub(1)?;
         self.used &= !(1 << index);
         let room = &self.rooms[usize::from(index)];
-        let lengths = size_of::<libc::sockaddr_in>()..=size_of::<SocketAddrStorage>();
+        let lengths = size_of::<libc::sa_family_t>()..=size_of::<SocketAddrStorage>();
         if !lengths.contains(&(room.address_bytes as usize)) {
             return None;
         }
         // SAFETY: the room is initialized memory of at least this length.
         let address = unsafe { SocketAddrAny::read(&raw const room.address, room.address_bytes) };
-        address.try_into().ok()
+        socket::peer(address)
     }
 }

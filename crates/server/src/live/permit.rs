@@ -126,7 +126,7 @@ impl Rights {
 /// Answers a request whose token does not hold.
 pub(crate) fn refuse_invalid(lines: &[u8], answer: Answer<'_>) -> Answered {
     let lines = [lines, b"WWW-Authenticate: Bearer error=\"invalid_token\"\r\n"].concat();
-    refuse(Status::UNAUTHORIZED, "the token does not hold", &lines, answer)
+    refuse(Status::UNAUTHORIZED, "the token is not valid", &lines, answer)
 }
 
 /// Answers where nobody may publish.

@@ -32,6 +32,13 @@ pub struct AccessLog {
 /// What is to be logged to, opened and not yet written to.
 pub struct Prepared(Option<(Sink, Format)>);
 
+impl Prepared {
+    /// Why it could not be opened, if it could not.
+    pub fn absence(&self) -> Option<&str> {
+        self.0.as_ref().and_then(|(sink, _)| sink.absence())
+    }
+}
+
 struct Workers {
     /// Until it has a thread.
     writer: Option<Writer>,
@@ -72,12 +79,31 @@ impl AccessLog {
         Ok(Prepared(Some((sink, settings.format))))
     }
 
+    /// As [`Self::prepare`], for a start: what cannot be opened is no reason not to serve. Its lines are lost
+    /// until it can be, [`Self::trouble`] says why, and it is tried again while there are lines.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn prepare_what_can_be(&self, settings: Option<LogSettings>) -> Result<Prepared, LogError> {
+        let Some(LogSettings { target, format, size_bytes_max, keep }) = settings else {
+            return Ok(Prepared(None));
+        };
+        self.start().map_err(|error| LogError { target: target.clone(), error })?;
+        Ok(Prepared(Some((Sink::open_or_await(target, size_bytes_max, keep), format))))
+    }
+
+    /// Why lines are lost at present, in a sentence, if they are.
+    pub fn trouble(&self) -> Option<String> {
+        self.counts.trouble()
+    }
+
     /// Logs so from now on, or no longer. Lines of the next moment may still go the old way.
     pub fn commit(&self, prepared: Prepared) {
         let wanted = prepared.0.as_ref().map_or(0, |(_, format)| fields::wanted(format));
         if wanted == 0 {
             self.wanted.store(0, Relaxed);
         }
+        self.counts.note(prepared.absence().map(str::to_owned));
         self.order(Order::Output(prepared.0));
         self.wanted.store(wanted, Relaxed);
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
+use staunch_engine::UNIX_PEER;
+
 use super::record::Record;
 use super::settings::{Field, Format, Piece};
 
@@ -261,6 +263,7 @@ fn address(client: Option<IpAddr>, out: &mut Vec<u8>) {
                 number(u64::from(octet), out);
             }
         }
+        Some(address) if address == UNIX_PEER => out.extend_from_slice(b"unix:"),
         // Writing into a vector does not fail.
         Some(IpAddr::V6(address)) => _ = write!(out, "{address}"),
     }

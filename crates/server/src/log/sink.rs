@@ -33,6 +33,8 @@ pub(super) struct Sink {
 enum OpenTarget {
     File(File),
     Syslog(Syslog),
+    /// A place that could not be opened, and why.
+    Absent(String),
 }
 
 /// Lines that could not be written, and why.
@@ -50,6 +52,23 @@ impl Sink {
                 Ok(Self { target, open_target, size_bytes, size_bytes_max, keep, torn: false })
             }
             Err(error) => Err(LogError { target, error }),
+        }
+    }
+
+    /// Opens it, or waits for it: until [`Self::reopen`] finds it, lines are lost.
+    pub(super) fn open_or_await(target: Target, size_bytes_max: Option<u64>, keep: u32) -> Self {
+        let (open_target, size_bytes) = match open(&target) {
+            Ok(opened) => opened,
+            Err(error) => (OpenTarget::Absent(LogError { target: target.clone(), error }.to_string()), 0),
+        };
+        Self { target, open_target, size_bytes, size_bytes_max, keep, torn: false }
+    }
+
+    /// Why it is not open, if it is not.
+    pub(super) fn absence(&self) -> Option<&str> {
+        match &self.open_target {
+            OpenTarget::Absent(why) => Some(why),
+            OpenTarget::File(_) | OpenTarget::Syslog(_) => None,
         }
     }
 
@@ -90,6 +109,9 @@ impl Sink {
         match &mut self.open_target {
             OpenTarget::Syslog(syslog) => send(syslog, lines),
             OpenTarget::File(_) => self.append(lines),
+            OpenTarget::Absent(why) => {
+                Err(Lost { error: io::Error::other(why.clone()), lines: count(lines) })
+            }
         }
     }
 
@@ -202,6 +224,22 @@ mod tests {
         fs::remove_dir_all(folder.path()).unwrap();
         assert!(sink.reopen().is_err());
         sink.write(b"into the old one\n").unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_opened_yet_is_awaited() {
+        let folder = Folder::new();
+        let path = folder.path().join("later/log");
+        let mut sink = Sink::open_or_await(Target::File(path.clone()), Some(10), 1);
+        assert!(sink.absence().is_some_and(|why| why.contains("the folder of the log")));
+        let lost = sink.write(b"one\ntwo\n").unwrap_err();
+        assert!(lost.lines == 2 && lost.error.to_string().contains("does not exist"), "{lost:?}");
+        assert!(sink.reopen().is_err() && sink.absence().is_some());
+        fs::create_dir(folder.path().join("later")).unwrap();
+        sink.reopen().unwrap();
+        assert_eq!(sink.absence(), None);
+        sink.write(b"three\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "three\n");
     }
 
     #[test]

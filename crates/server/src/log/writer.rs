@@ -3,9 +3,9 @@
 //! It owns the sink. It must never be waited for by a worker, and never wake up while nobody asks for
 //! anything.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Notice;
@@ -40,6 +40,19 @@ pub(super) enum Order {
 pub(super) struct Counts {
     pub(super) written: AtomicU64,
     pub(super) failed: AtomicU64,
+    /// Why lines are lost at present.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Counts {
+    /// Why lines are lost at present.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn note(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
 }
 
 /// The thread of the access log.
@@ -65,6 +78,8 @@ struct Trouble {
     lost: u64,
     /// Records dropped that were spoken of.
     dropped_said: u64,
+    /// When a log that is not open was last tried.
+    tried_s: u64,
 }
 
 impl Writer {
@@ -127,13 +142,8 @@ impl Writer {
                 self.output = output.map(|(sink, format)| (sink, Lines::new(format)));
             }
             Order::Reopen => {
-                if let Some((sink, _)) = &mut self.output
-                    && let Err(error) = sink.reopen()
-                {
-                    let name = sink.target();
-                    (self.notice)(&format!(
-                        "{name}: cannot be opened again, so the old one is kept: {error}"
-                    ));
+                if let Some((sink, _)) = &mut self.output {
+                    reopen(sink, &self.notice, &self.counts);
                 }
             }
             Order::Flush(done) => {
@@ -180,13 +190,16 @@ impl Writer {
         {
             self.trouble.say(&self.notice, || format!("{}: cannot be rotated: {error}", sink.target()));
         }
+        if sink.absence().is_some() {
+            self.trouble.try_again(&self.counts, sink);
+        }
         let lost = match sink.write(&self.out) {
             Ok(()) => {
-                self.trouble.recovered(&self.notice, sink);
+                self.trouble.recovered(&self.notice, &self.counts, sink);
                 0
             }
             Err(lost) => {
-                self.trouble.failed(&self.notice, sink, &lost);
+                self.trouble.failed(&self.notice, &self.counts, sink, &lost);
                 lost.lines
             }
         };
@@ -220,17 +233,51 @@ impl Trouble {
         is_time
     }
 
-    fn failed(&mut self, notice: &Notice, sink: &Sink, lost: &Lost) {
+    fn failed(&mut self, notice: &Notice, counts: &Counts, sink: &Sink, lost: &Lost) {
         self.lost += lost.lines;
         let lines = self.lost;
-        let error = &lost.error;
-        self.say(notice, || format!("{}: {error}; {lines} lines of the access log are lost", sink.target()));
+        // A place that is not open names itself.
+        let what = match sink.absence() {
+            Some(why) => why.to_owned(),
+            None => format!("{}: {}", sink.target(), lost.error),
+        };
+        let text = || format!("{what}; {lines} lines of the access log are lost");
+        if self.say(notice, text) {
+            counts.note(Some(text()));
+        }
     }
 
-    fn recovered(&mut self, notice: &Notice, sink: &Sink) {
+    fn recovered(&mut self, notice: &Notice, counts: &Counts, sink: &Sink) {
         if self.lost > 0 {
             notice(&format!("{}: written again; {} lines were lost", sink.target(), self.lost));
             self.lost = 0;
+            counts.note(None);
         }
+    }
+
+    /// Tries to open a log that is not open, once a second at most.
+    fn try_again(&mut self, counts: &Counts, sink: &mut Sink) {
+        if self.now_s > self.tried_s {
+            self.tried_s = self.now_s;
+            // A fault is told of with the lines that are lost for it.
+            if sink.reopen().is_ok() {
+                counts.note(None);
+            }
+        }
+    }
+}
+
+/// Opens the file that now has the name. If that fails, the old one is kept, if there is one.
+fn reopen(sink: &mut Sink, notice: &Notice, counts: &Counts) {
+    let was_absent = sink.absence().is_some();
+    let name = sink.target().clone();
+    match sink.reopen() {
+        Ok(()) if was_absent => {
+            counts.note(None);
+            notice(&format!("access_log: {name}: open now"));
+        }
+        Ok(()) => {}
+        Err(error) if was_absent => notice(&format!("access_log: {name}: still cannot be opened: {error}")),
+        Err(error) => notice(&format!("{name}: cannot be opened again, so the old one is kept: {error}")),
     }
 }

@@ -53,7 +53,7 @@ pub struct Snapshot {
     /// The other servers of the LAN, if they are told of.
     #[serde(default)]
     pub fabric: Option<FabricFigures>,
-    /// What is wrong with single sites while the others are served, in sentences.
+    /// Faults of single sites and of logs while the rest is served, in sentences.
     #[serde(default)]
     pub troubles: Vec<String>,
     /// The access log, if there is one.

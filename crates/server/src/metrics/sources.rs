@@ -11,7 +11,7 @@ use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
 use super::snapshot::{ErrorLogFigures, Readiness, ReloadFigures, SiteFigures, Snapshot, WorkerFigures};
 use crate::live::LiveFigures;
-use crate::log::{AccessLog, LineCounts};
+use crate::log::{AccessLog, ErrorLog};
 use crate::status::About;
 
 /// What is told of what is served.
@@ -23,7 +23,7 @@ pub struct ContentFigures {
     pub live: Option<LiveFigures>,
     /// The other servers of the LAN, if they are told of.
     pub fabric: Option<FabricFigures>,
-    /// What is wrong with single sites while the others are served, in sentences.
+    /// Faults of single sites and of logs while the rest is served, in sentences.
     pub troubles: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Sources {
     started: Instant,
     content: Box<dyn Fn() -> ContentFigures + Send + Sync>,
     log: Arc<AccessLog>,
-    error_log: Arc<LineCounts>,
+    error_log: Arc<ErrorLog>,
     serving: AtomicBool,
     walked: AtomicBool,
     draining: AtomicBool,
@@ -50,7 +50,7 @@ impl Sources {
         connections_max: u64,
         started: Instant,
         content: Box<dyn Fn() -> ContentFigures + Send + Sync>,
-        logs: (Arc<AccessLog>, Arc<LineCounts>),
+        logs: (Arc<AccessLog>, Arc<ErrorLog>),
         takes_over: bool,
     ) -> Self {
         about.stats.iter().for_each(|stats| stats.measure(true));
@@ -97,14 +97,21 @@ impl Sources {
         }
     }
 
-    /// What is wrong with single sites while the others are served, in sentences.
+    /// Faults of single sites and of logs while the rest is served, in sentences.
     pub fn troubles(&self) -> Vec<String> {
-        (self.content)().troubles
+        self.with_logs((self.content)().troubles)
+    }
+
+    fn with_logs(&self, mut troubles: Vec<String>) -> Vec<String> {
+        troubles.extend(self.log.trouble().map(|why| format!("access_log: {why}")));
+        troubles.extend(self.error_log.trouble().map(|why| format!("error_log: {why}")));
+        troubles
     }
 
     /// Everything at this moment. Takes the locks of the content threads, none of a worker.
     pub fn snapshot(&self) -> Snapshot {
         let ContentFigures { sites, live, fabric, troubles } = (self.content)();
+        let own_lines = self.error_log.counts();
         Snapshot {
             version: self.about.version.to_owned(),
             io: self.about.io.to_owned(),
@@ -116,9 +123,9 @@ impl Sources {
             sites,
             live,
             fabric,
-            troubles,
+            troubles: self.with_logs(troubles),
             log: self.log.counts().into(),
-            error_log: ErrorLogFigures { written: self.error_log.written(), lost: self.error_log.lost() },
+            error_log: ErrorLogFigures { written: own_lines.written(), lost: own_lines.lost() },
             process: ProcessFigures::read(),
             reload: self.reload.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone(),
         }

@@ -12,7 +12,7 @@ use super::{
     text,
 };
 use crate::live::LiveFigures;
-use crate::log::AccessLog;
+use crate::log::{AccessLog, ErrorLog};
 use crate::status::About;
 
 /// With workers that accept.
@@ -32,7 +32,7 @@ fn silent_sources(walked: bool, workers: usize, takes_over: bool) -> Sources {
         1000,
         Instant::now(),
         Box::new(move || ContentFigures { sites: vec![site.clone()], ..ContentFigures::default() }),
-        (log, Arc::default()),
+        (log, ErrorLog::new().expect("a descriptor")),
         takes_over,
     )
 }

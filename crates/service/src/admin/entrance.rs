@@ -3,18 +3,17 @@
 //! A socket file must never be taken from a server that listens there, nor be removed by another than who
 //! made it. A process that takes over listens under a name beside it, and takes the name when it serves.
 
-use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 
 use staunch_config::syntax::text::AdminAddress;
 use staunch_confine::Identity;
 use staunch_netio::socket;
+use staunch_netio::unix_listener::{SocketFile, check_name_free, listen_beside};
 
 /// Connections that wait to be accepted: twice as many as are answered at a time, for they are accepted
 /// within a turn.
@@ -25,16 +24,13 @@ const SOCKET_MODE: u32 = 0o660;
 /// A listener that does not wait.
 pub(super) enum Entrance {
     Internet(TcpListener, SocketAddr),
-    Unix(UnixListener, SocketFile),
+    Unix(UnixListener, AdminFile),
 }
 
-/// The name of a socket file.
-pub(super) struct SocketFile {
-    path: PathBuf,
-    /// The name it has until this process serves, if another one has the right name.
-    beside: Mutex<Option<PathBuf>>,
-    /// Number of the file, by which it is known as this process's own.
-    inode: u64,
+/// The socket file, under the name beside the right one until this process serves.
+pub(super) struct AdminFile {
+    right: PathBuf,
+    file: Mutex<SocketFile>,
 }
 
 impl Entrance {
@@ -58,15 +54,9 @@ impl Entrance {
                 if !takes_over {
                     check_name_free(path)?;
                 }
-                let mut name = path.as_os_str().to_owned();
-                name.push(format!(".{}", std::process::id()));
-                let beside = PathBuf::from(name);
-                remove_socket(&beside)?;
-                let listener = UnixListener::bind(&beside)?;
-                listener.set_nonblocking(true)?;
-                fs::set_permissions(&beside, Permissions::from_mode(SOCKET_MODE))?;
-                let inode = fs::symlink_metadata(&beside)?.ino();
-                let file = SocketFile { path: path.clone(), beside: Mutex::new(Some(beside)), inode };
+                let (listener, file) = listen_beside(path, SOCKET_MODE, BACKLOG_CONNECTIONS_MAX)?;
+                let listener = UnixListener::from(listener);
+                let file = AdminFile { right: path.clone(), file: Mutex::new(file) };
                 if !takes_over {
                     file.take_name()?;
                 }
@@ -82,7 +72,7 @@ impl Entrance {
     pub(super) fn give(&self, user: &Identity) -> io::Result<()> {
         match self {
             Self::Internet(listener, _) => user.give_socket(listener),
-            Self::Unix(_, file) if rustix::process::geteuid().is_root() => user.give(&file.name()),
+            Self::Unix(_, file) if rustix::process::geteuid().is_root() => user.give(file.file().path()),
             Self::Unix(..) => Ok(()),
         }
     }
@@ -90,7 +80,7 @@ impl Entrance {
     pub(super) fn address(&self) -> AdminAddress {
         match self {
             Self::Internet(_, address) => AdminAddress::Internet(*address),
-            Self::Unix(_, file) => AdminAddress::Unix(file.path.clone()),
+            Self::Unix(_, file) => AdminAddress::Unix(file.right.clone()),
         }
     }
 
@@ -107,11 +97,8 @@ impl Entrance {
 
     /// Removes the socket file, if it is still this process's own.
     pub(super) fn leave_name(&self) {
-        let Self::Unix(_, file) = self else { return };
-        let name = file.name();
-        if fs::symlink_metadata(&name).is_ok_and(|found| found.ino() == file.inode) {
-            // What cannot be removed is taken for what it is by the next server.
-            let _ = fs::remove_file(name);
+        if let Self::Unix(_, file) = self {
+            file.file().remove();
         }
     }
 
@@ -128,19 +115,14 @@ impl Entrance {
     }
 }
 
-impl SocketFile {
-    fn name(&self) -> PathBuf {
-        let beside = self.beside.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        beside.clone().unwrap_or_else(|| self.path.clone())
+impl AdminFile {
+    fn file(&self) -> MutexGuard<'_, SocketFile> {
+        self.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn take_name(&self) -> io::Result<()> {
-        let mut beside = self.beside.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(name) = &*beside {
-            fs::rename(name, &self.path)?;
-        }
-        *beside = None;
-        Ok(())
+        let mut file = self.file();
+        if file.path() == self.right { Ok(()) } else { file.rename(&self.right) }
     }
 }
 
@@ -150,30 +132,6 @@ impl AsFd for Entrance {
             Self::Internet(listener, _) => listener.as_fd(),
             Self::Unix(listener, _) => listener.as_fd(),
         }
-    }
-}
-
-/// Whether nobody listens at a name, and nothing stands there but what a server left that was killed.
-fn check_name_free(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(found) if !found.file_type().is_socket() => {
-            Err(io::Error::other("there is another file, which is no socket"))
-        }
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => Err(error),
-            Ok(_) => Err(io::Error::from(io::ErrorKind::AddrInUse)),
-        },
-    }
-}
-
-/// Removes what a process of this number left: in a container numbers come again.
-fn remove_socket(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => fs::remove_file(path),
-        _ => Ok(()),
     }
 }
 
@@ -225,6 +183,10 @@ impl AsFd for AdminStream {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -9,6 +9,7 @@ use staunch_config::{Config, Faults, File, Sources};
 use staunch_server::SiteError;
 
 use super::exposure;
+use super::places::plain;
 
 /// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
 pub const CODE_CONFIGURATION: u8 = 78;
@@ -105,7 +106,7 @@ impl Loader {
     pub fn name(&self) -> String {
         self.file
             .as_ref()
-            .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
+            .map_or("from flags and environment".into(), |file| format!("file {}", file.display()))
     }
 
     /// Variables that look like settings and are none, in sentences.
@@ -125,8 +126,8 @@ impl Loader {
     pub fn sources(&self) -> Result<Sources, Failure> {
         let text = |path: &PathBuf| {
             let text = std::fs::read_to_string(path);
-            let text =
-                text.map_err(|error| Failure::configuration(format!("{}: {error}", path.display())))?;
+            let text = text
+                .map_err(|error| Failure::configuration(format!("{}: {}", path.display(), plain(&error))))?;
             Ok::<File, Failure>(File { name: path.display().to_string(), text })
         };
         Ok(Sources {

@@ -35,10 +35,13 @@ fn value<'a>(section: &'a Section, key: &str) -> Option<&'a Node> {
     section.entries.iter().find(|entry| entry.key.name == key).map(|entry| &entry.value)
 }
 
-/// A text that is neither `off` nor what `-` means.
+/// Values in the place of a file that name none.
+const NO_FILES: [&str; 4] = ["off", "-", "/dev/stdout", "/dev/stderr"];
+
+/// A text that names a file or folder.
 fn text(node: Option<&Node>) -> Option<&str> {
     match &node?.kind {
-        ValueKind::Text(text) if text != "off" && text != "-" => Some(text),
+        ValueKind::Text(text) if !NO_FILES.contains(&text.as_str()) => Some(text),
         _ => None,
     }
 }
@@ -46,7 +49,9 @@ fn text(node: Option<&Node>) -> Option<&str> {
 fn of_site(section: &Section, blame: Blame<'_>) {
     let Some(root) = text(value(section, "root")).map(Path::new) else { return };
     if let Err(text) = folder(root) {
-        blame("root", text);
+        let counted_from = std::env::current_dir().ok().filter(|_| root.is_relative());
+        let counted_from = counted_from.map_or(String::new(), |here| format!(" (from {})", here.display()));
+        blame("root", text + &counted_from);
         return;
     }
     let below = |path: &str| root.join(path.trim_start_matches('/'));
@@ -138,7 +143,7 @@ fn access(path: &Path, wanted: Access) -> Result<(), String> {
 }
 
 /// What the system says, without its number.
-fn plain(error: &std::io::Error) -> String {
+pub(super) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_lowercase()

@@ -42,7 +42,8 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     if is_read {
         say(&format!("the configuration {name} syntax is ok"));
     }
-    for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()) {
+    let of_values = config.iter().flat_map(|config| config.warnings());
+    for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()).chain(of_values) {
         say(&format!("warning: {text}"));
     }
     reading.config = config;

@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::sockopt;
 use serde_json::{Map, Value, json};
 use staunch_engine::Inherited;
-use staunch_netio::{handover, socket};
+use staunch_netio::{ListenPlace, handover, socket};
 
 use crate::descriptors::Descriptors;
 
@@ -30,7 +30,7 @@ const FIRST: i32 = 3;
 /// Sockets of one address that were left to this process.
 #[derive(Debug)]
 pub(super) struct Handed {
-    pub(super) wanted: SocketAddr,
+    pub(super) wanted: ListenPlace,
     /// The name systemd gave it, and its number.
     pub(super) names: Vec<String>,
     /// Whether an IPv6 socket for every address takes what comes to IPv4, too (systemd's
@@ -124,8 +124,10 @@ fn from_process(text: &str) -> Result<Received, String> {
         let sockets = numbers.iter().map(claim).collect::<Result<Vec<_>, String>>()?;
         let names = told["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let outlasting = told["outlasting"].as_bool().unwrap_or(false);
-        let takes_ipv4 = sockets.first().is_some_and(|socket| takes_ipv4(socket, wanted));
-        let inherited = Some(Inherited { wanted, sockets, backend: backend.clone(), outlasting });
+        let wanted: ListenPlace = wanted;
+        let takes_ipv4 = sockets.first().is_some_and(|socket| takes_ipv4(socket, &wanted));
+        let inherited =
+            Some(Inherited { wanted: wanted.clone(), sockets, backend: backend.clone(), outlasting });
         handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), takes_ipv4, inherited });
     }
     let pipe = |name: &str| {
@@ -154,20 +156,22 @@ fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
                 .map_err(|error| format!("descriptor {number}: {error}"));
         }
         let socket = claim(number)?;
-        let wanted = socket::local_address(&socket)
-            .map_err(|error| format!("descriptor {number} is no socket of the Internet: {error}"))?;
+        let wanted = socket::local_place(&socket).map_err(|error| {
+            format!("descriptor {number} is no socket of the Internet, nor of a file: {error}")
+        })?;
         Ok(Some(Handed {
-            wanted,
+            wanted: wanted.clone(),
             names: name.into_iter().chain([number.to_string()]).collect(),
-            takes_ipv4: takes_ipv4(&socket, wanted),
+            takes_ipv4: takes_ipv4(&socket, &wanted),
             inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }),
         }))
     };
     (FIRST..FIRST.saturating_add(count)).filter_map(|number| take(number).transpose()).collect()
 }
 
-fn takes_ipv4(socket: &OwnedFd, wanted: SocketAddr) -> bool {
-    wanted.is_ipv6() && wanted.ip().is_unspecified() && sockopt::ipv6_v6only(socket) == Ok(false)
+fn takes_ipv4(socket: &OwnedFd, wanted: &ListenPlace) -> bool {
+    let is_every = |address: SocketAddr| address.is_ipv6() && address.ip().is_unspecified();
+    wanted.address().is_some_and(is_every) && sockopt::ipv6_v6only(socket) == Ok(false)
 }
 
 fn claim(number: i32) -> Result<OwnedFd, String> {
@@ -227,16 +231,22 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::{AsRawFd, IntoRawFd};
 
-    fn listener() -> (SocketAddr, OwnedFd) {
+    fn listener() -> (ListenPlace, OwnedFd) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        (listener.local_addr().unwrap(), handover::inheritable(&listener).unwrap())
+        (listener.local_addr().unwrap().into(), handover::inheritable(&listener).unwrap())
     }
 
     #[test]
     fn what_is_described_is_received() {
         let (wanted, socket) = listener();
-        let known = [Handed { wanted, names: vec!["http".into()], takes_ipv4: false, inherited: None }];
-        let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
+        let known = [Handed {
+            wanted: wanted.clone(),
+            names: vec!["http".into()],
+            takes_ipv4: false,
+            inherited: None,
+        }];
+        let sockets =
+            [Inherited { wanted: wanted.clone(), sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
         let mut further = Descriptors::default();
         for name in ["tickets", "live", "new"] {

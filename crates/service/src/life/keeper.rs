@@ -103,6 +103,9 @@ impl Watch {
         for _ in 0..self.duties.control.workers() {
             let _ = answers.recv();
         }
+        if let Err(error) = self.duties.control.take_names() {
+            self.say(&error.to_string());
+        }
         self.duties.seeing.serve();
         let Some(ready) = ready else {
             self.notify.tell("READY=1\nSTATUS=Serving");

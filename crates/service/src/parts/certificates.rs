@@ -1,11 +1,11 @@
 //! Certificates as a part: what handshakes go by, and the thread that looks after it.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use staunch_config::Config;
 use staunch_engine::{Notice, TlsSettings};
+use staunch_netio::ListenPlace;
 use staunch_server::HttpsHosts;
 use staunch_server::metrics::ContentFigures;
 
@@ -42,7 +42,7 @@ impl CertificatesPart {
     }
 
     /// What the engine is told, for TLS at these addresses.
-    pub(crate) fn settings(&self, config: &Config, listen: Vec<SocketAddr>) -> TlsSettings {
+    pub(crate) fn settings(&self, config: &Config, listen: Vec<ListenPlace>) -> TlsSettings {
         self.certificates.settings(config, listen)
     }
 

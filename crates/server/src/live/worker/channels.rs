@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use staunch_engine::Open;
 use staunch_live::centrifugo::{Ask, ClientError, Command, Subscription, done, refused, subscribed};
 use staunch_live::limits::{INTERESTS_PER_SOCKET_MAX, PATTERNS_PER_READER_MAX, SLICES_PER_DELIVERY_MAX};
-use staunch_live::{Awaited, Bytes, Epoch, First, Form, Grants, Interest, Marks, Reader, Start, Version};
+use staunch_live::{
+    Awaited, Bytes, Epoch, First, Form, Grants, Interest, Marks, Reader, Start, TopicName, Version,
+};
 
 use super::super::pending::Pending;
 use super::super::socket::{Closing, Wait};
@@ -129,6 +131,11 @@ impl LiveWorker {
         }
         let channel = Interest::read([&asked.channel[..]], begun.grants.clone(), 1);
         let channel = Arc::new(channel.map_err(|_| ClientError::UNKNOWN_CHANNEL)?);
+        // Before anything waits or is looked up: that tells nobody whether there is something.
+        let is_forbidden = |name: &TopicName| self.shared.is_private(name) && !begun.grants.cover(name);
+        if channel.names().any(is_forbidden) {
+            return Err(ClientError::PERMISSION_DENIED);
+        }
         if let Some(reader) = self.seats.reader_of(slot) {
             if self.view.reads(reader, &channel) {
                 return Err(ClientError::ALREADY_SUBSCRIBED);

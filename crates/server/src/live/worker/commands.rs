@@ -256,12 +256,15 @@ impl LiveWorker {
         let Ok(topic) = TopicName::new(&wanted.channel) else {
             return Obeyed::Reply(refused(id, ClientError::UNKNOWN_CHANNEL));
         };
+        let grants = self.client(slot).map_or(Grants::default(), |client| client.rights.reading().0);
+        if self.shared.is_private(&topic) && !grants.cover(&topic) {
+            return Obeyed::Reply(refused(id, ClientError::PERMISSION_DENIED));
+        }
         let after = match &wanted.since {
             None => 0,
             Some((epoch, offset)) if *epoch == version.epoch.to_string() => *offset,
             Some(_) => return Obeyed::Reply(refused(id, ClientError::UNRECOVERABLE)),
         };
-        let grants = self.client(slot).map_or(Grants::default(), |client| client.rights.reading().0);
         let updates = self.view.history(&topic, after, &grants);
         let mut updates: Vec<&Update> = updates.into_iter().map(|update| &**update).collect();
         if wanted.reverse {
