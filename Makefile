@@ -15,7 +15,7 @@ SOAK_SECONDS ?= 600
 SOAK_UNLOADS ?= 50
 STORM_FRAMES ?= 1000000000
 
-.PHONY: help run test bench demo-overload lab soak clean
+.PHONY: help run test bench demo-overload lab papers soak clean
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
@@ -47,6 +47,11 @@ lab: compiler ## Compare the server models by the paper's plan, five minutes bes
 	cargo build --release --package staunch-instruments
 	mkdir -p bench/runs
 	$(TARGET)/release/staunch-load lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
+
+papers: compiler ## Measure each figure of the five papers again, two hours beside the build (root for half); writes bench/runs/papers.md
+	cargo xtask install --for bench
+	cargo build --release --package staunch
+	cargo xtask papers --run
 
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
 # everything, the image of a container one for another C library, the program as shipped one with link-time
@@ -89,6 +94,7 @@ build:
 lint:
 	cargo fmt --all --check
 	$(XTASK) tidy
+	$(XTASK) papers --check
 	$(XTASK) licences
 	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast

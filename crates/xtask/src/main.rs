@@ -12,6 +12,7 @@ mod guest;
 mod install;
 mod licences;
 mod measure;
+mod papers;
 mod running;
 mod stress;
 mod suites;
@@ -20,7 +21,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's own chores")]
@@ -54,6 +55,8 @@ enum Chore {
     Container(container::Arguments),
     /// Load the server for long and watch its memory
     Soak(measure::Arguments),
+    /// Render the figures of the five papers beside ours: docs/papers.md
+    Papers(papers::Arguments),
     /// Run every test, several suites at a time
     Test(suites::Arguments),
     /// Run the tests again and again while every processor is kept busy by something else
@@ -71,10 +74,16 @@ fn main() -> ExitCode {
         Chore::Count(arguments) => count::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
+        Chore::Papers(arguments) => papers::run(&root(), &chores(), &arguments),
         Chore::StressTests(arguments) => stress::run(&root(), &arguments),
         Chore::Test(arguments) => suites::run(&root(), &arguments),
         Chore::Soak(arguments) => measure::run(&root(), "soak", &arguments),
     }
+}
+
+/// The names of all chores.
+fn chores() -> Vec<String> {
+    Command::command().get_subcommands().map(|chore| chore.get_name().to_owned()).collect()
 }
 
 /// The top of the source tree.
