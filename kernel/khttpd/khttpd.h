@@ -198,6 +198,7 @@ struct khttpd_server {
 	bool listing;
 	bool gzip;
 	bool hands_over;
+	bool in_pieces; /* each line of an answer is sent by itself, to be compared */
 	unsigned int connections_max;
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;

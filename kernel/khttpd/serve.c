@@ -78,7 +78,7 @@ static bool khttpd_serve_is_kept(const struct khttpd_connection *connection)
 {
 	const struct khttpd_sending *sending = &connection->sending;
 
-	return sending->entry && khttpd_pages_can_be_sent(sending->bytes) &&
+	return sending->entry && !khttpd.in_pieces && khttpd_pages_can_be_sent(sending->bytes) &&
 	       sending->end - sending->at >= KHTTPD_PAGES_BYTES_MIN;
 }
 
@@ -133,6 +133,20 @@ static int khttpd_serve_send_part(struct khttpd_connection *connection, struct m
 	return sent;
 }
 
+/* How long the first piece of what is sent is: a head, or a line. */
+static size_t khttpd_serve_piece(const char *at, size_t length)
+{
+	static const char head[] = "HTTP/1.1 ", end[] = "\r\n\r\n";
+	const char *last = NULL;
+
+	if (length >= sizeof(head) - 1 && !memcmp(at, head, sizeof(head) - 1))
+		last = strnstr(at, end, length);
+	if (last)
+		return last + sizeof(end) - 1 - at;
+	last = memchr(at, '\n', length);
+	return last ? last + 1 - at : length;
+}
+
 static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection)
 {
 	struct kvec part = {
@@ -142,8 +156,10 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int sent;
 
-	/* The last answer goes in one segment with the end behind it. */
-	if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
+	if (khttpd.in_pieces)
+		part.iov_len = khttpd_serve_piece(part.iov_base, part.iov_len);
+	else if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
+		/* The last answer goes in one segment with the end behind it. */
 		message.msg_flags |= MSG_MORE;
 	sent = khttpd_serve_send_part(connection, &message, &part);
 	if (sent > 0)

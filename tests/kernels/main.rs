@@ -12,6 +12,7 @@ mod listings;
 mod modules;
 mod namespaces;
 mod packaged;
+mod pieces;
 mod strain;
 mod talk;
 mod trace;
