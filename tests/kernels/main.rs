@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod creation;
 mod dostp;
 mod handover;
 mod listings;
