@@ -11,6 +11,7 @@
 
 #include "khttpd.h"
 #include "pages.h"
+#include "piece.h"
 #include "trace.h"
 
 enum khttpd_serve_limit {
@@ -133,20 +134,6 @@ static int khttpd_serve_send_part(struct khttpd_connection *connection, struct m
 	return sent;
 }
 
-/* How long the first piece of what is sent is: a head, or a line. */
-static size_t khttpd_serve_piece(const char *at, size_t length)
-{
-	static const char head[] = "HTTP/1.1 ", end[] = "\r\n\r\n";
-	const char *last = NULL;
-
-	if (length >= sizeof(head) - 1 && !memcmp(at, head, sizeof(head) - 1))
-		last = strnstr(at, end, length);
-	if (last)
-		return last + sizeof(end) - 1 - at;
-	last = memchr(at, '\n', length);
-	return last ? last + 1 - at : length;
-}
-
 static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection)
 {
 	struct kvec part = {
@@ -157,7 +144,7 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	int sent;
 
 	if (khttpd.in_pieces)
-		part.iov_len = khttpd_serve_piece(part.iov_base, part.iov_len);
+		part.iov_len = khttpd_piece_length(part.iov_base, part.iov_len);
 	else if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
 		/* The last answer goes in one segment with the end behind it. */
 		message.msg_flags |= MSG_MORE;
@@ -463,9 +450,13 @@ static bool khttpd_serve_expire(struct khttpd_connection *connection)
 {
 	static const struct khttpd_refusal late = { 408, "the head of the request took too long" };
 
-	if (connection->deadline == KHTTPD_DEADLINES ||
-	    time_before(jiffies, READ_ONCE(connection->due)))
+	if (connection->deadline == KHTTPD_DEADLINES)
 		return true;
+	if (time_before(jiffies, READ_ONCE(connection->due))) {
+		/* It was put off while it came. */
+		timers_set(&connection->timer, connection->due);
+		return true;
+	}
 	if (connection->phase == KHTTPD_OFFERED) {
 		if (khttpd_handover_withdraw(connection))
 			set_bit(KHTTPD_RETURNED, &connection->flags);

@@ -16,6 +16,7 @@ mod packaged;
 mod pieces;
 mod strain;
 mod talk;
+mod timers;
 mod trace;
 
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Answers that khttpd sends in pieces, to be compared: the same bytes, and a call for the head and each line.
+//! Answers that khttpd sends in pieces, to be compared: the same bytes, a call for the head and each line.
 
 use crate::is_possible;
 use crate::modules::{Guest, Said};

@@ -207,8 +207,8 @@ fn listed(rows: &Rows) -> Vec<String> {
     ["ready", "softirq"].iter().filter_map(line).collect()
 }
 
-/// The instructions of a listing that is sent in pieces, beside one that is sent whole: a line for each number
-/// of names.
+/// The instructions of a listing that is sent in pieces, beside one that is sent whole: a line for each
+/// number of names.
 fn sent(rows: &Rows) -> Vec<String> {
     let line = |names: &&str| {
         let cost = |server: &str| rows.get(&format!("{server} {names} kept"));
