@@ -151,7 +151,7 @@ static int ticking_count(enum timers_kind kind, unsigned int count)
 
 static int __init ticking_init(void)
 {
-	static const unsigned int counts[] = { 10, 1000, TICKING_MOST };
+	static const unsigned int counts[] = { 10, 1000, 10000, TICKING_MOST };
 	int error = -ENOMEM, kind, i;
 
 	entries = kvcalloc(TICKING_MOST, sizeof(*entries), GFP_KERNEL);

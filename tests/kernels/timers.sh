@@ -28,15 +28,15 @@ for timers in kernel heap wheel; do
 	talk request; echo "$timers idle: $(grep -c hello out) answered"
 	talk often; echo "$timers busy: $(grep -c hello out) answered"
 	for i in 1 2 3 4 5; do hold 80; done
-	until [ "$(counted khttpd accepted)" = 9 ]; do sleep 0.1; done
+	until [ "$(counted khttpd accepted)" = 9 ]; do sleep 0.3; done
 	rmmod khttpd && echo "$timers khttpd unloaded"
 	for mode in kthread ready softirq; do
-		insmod /modules/kecho.ko mode=$mode timers=$timers idle_s=10 || exit 1
+		insmod /modules/kecho.ko mode=$mode timers=$timers idle_s=1 || exit 1
 		for i in 1 2 3; do hold 12345; done
-		until [ "$(counted kecho accepted) $(counted kecho connections)" = "3 0" ]; do sleep 0.1; done
+		until [ "$(counted kecho accepted) $(counted kecho connections)" = "3 0" ]; do sleep 0.3; done
 		echo "$timers $mode: $(counted kecho expired) expired"
 		hold 12345
-		until [ "$(counted kecho accepted)" = 4 ]; do sleep 0.1; done
+		until [ "$(counted kecho accepted)" = 4 ]; do sleep 0.3; done
 		rmmod kecho && echo "$timers $mode unloaded"
 	done
 done
