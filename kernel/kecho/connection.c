@@ -35,8 +35,7 @@ static bool kecho_connection_enter(struct kecho_connection *connection)
 	spin_lock(&kecho.lock);
 	enters = !kecho.is_stopping && kecho.count < kecho.connections_max;
 	if (enters) {
-		if (!kecho.count++)
-			mod_delayed_work(system_unbound_wq, &kecho.sweep, kecho.idle_jiffies);
+		kecho.count++;
 		list_add_tail(&connection->node, &kecho.connections);
 	}
 	spin_unlock(&kecho.lock);
@@ -59,6 +58,7 @@ int kecho_connection_make(struct socket *socket)
 	kref_init(&connection->references);
 	connection->socket = socket;
 	connection->active = jiffies;
+	timers_setup(&connection->timer);
 	kecho_talk_begin(&connection->talk, kecho.language);
 	if (!kecho_connection_enter(connection)) {
 		sock_release(socket);
@@ -66,6 +66,7 @@ int kecho_connection_make(struct socket *socket)
 		return -EBUSY;
 	}
 	kref_get(&connection->references);
+	timers_set(&connection->timer, connection->active + kecho.idle_jiffies);
 	error = kecho_modes_start(connection);
 	if (error)
 		kecho_connection_close(connection);
@@ -82,6 +83,7 @@ void kecho_connection_close(struct kecho_connection *connection)
 	if (test_and_set_bit(KECHO_CLOSED, &connection->flags))
 		return;
 	kecho_modes_detach(connection);
+	timers_end(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
 	spin_lock(&kecho.lock);
 	list_del_init(&connection->node);
@@ -89,14 +91,15 @@ void kecho_connection_close(struct kecho_connection *connection)
 	kecho_connection_put(connection);
 }
 
-/* The first connection that `is_meant`, with a reference to it, or NULL. */
-static struct kecho_connection *kecho_connection_find(bool (*is_meant)(const struct kecho_connection *))
+/* The first connection that nobody closes yet, with a reference to it, or NULL. */
+static struct kecho_connection *kecho_connection_first(void)
 {
 	struct kecho_connection *connection, *found = NULL;
 
 	spin_lock(&kecho.lock);
 	list_for_each_entry(connection, &kecho.connections, node) {
-		if (is_meant(connection) && kref_get_unless_zero(&connection->references)) {
+		if (!test_bit(KECHO_CLOSED, &connection->flags) &&
+		    kref_get_unless_zero(&connection->references)) {
 			found = connection;
 			break;
 		}
@@ -105,60 +108,66 @@ static struct kecho_connection *kecho_connection_find(bool (*is_meant)(const str
 	return found;
 }
 
-static void kecho_connection_close_those(bool (*is_meant)(const struct kecho_connection *),
-					 atomic64_t *counter)
-{
-	struct kecho_connection *connection;
-
-	while ((connection = kecho_connection_find(is_meant))) {
-		kecho_connection_close(connection);
-		kecho_connection_put(connection);
-		if (counter)
-			atomic64_inc(counter);
-	}
-}
-
-static bool kecho_connection_is_any(const struct kecho_connection *connection)
-{
-	return !test_bit(KECHO_CLOSED, &connection->flags);
-}
-
-static bool kecho_connection_is_silent(const struct kecho_connection *connection)
-{
-	return kecho_connection_is_any(connection) &&
-	       time_after(jiffies, READ_ONCE(connection->active) + kecho.idle_jiffies);
-}
-
 /* Closes all, and waits until they are gone. */
 void kecho_connection_close_all(void)
 {
-	cancel_delayed_work_sync(&kecho.sweep);
-	kecho_connection_close_those(kecho_connection_is_any, NULL);
+	struct kecho_connection *connection;
+
+	while ((connection = kecho_connection_first())) {
+		kecho_connection_close(connection);
+		kecho_connection_put(connection);
+	}
 	wait_event(kecho.gone, !READ_ONCE(kecho.count));
 	/* Whoever made it 0 has let go of the lock. */
 	spin_lock(&kecho.lock);
 	spin_unlock(&kecho.lock);
 }
 
-/* Closes who was silent too long, and comes again while there is anybody. */
-static void kecho_connection_sweep(struct work_struct *work)
+/*
+ * In a softirq, which may not close. A byte that came meanwhile has put the deadline off; else it does not
+ * come again, so the connection is listed once.
+ */
+static bool kecho_connection_fire(struct timers_entry *timer, unsigned long *again)
 {
-	kecho_connection_close_those(kecho_connection_is_silent, &kecho.expired);
-	spin_lock(&kecho.lock);
-	if (kecho.count && !kecho.is_stopping)
-		mod_delayed_work(system_unbound_wq, &kecho.sweep, max(kecho.idle_jiffies / 4, 1ul));
-	spin_unlock(&kecho.lock);
+	struct kecho_connection *connection = container_of(timer, struct kecho_connection, timer);
+
+	*again = READ_ONCE(connection->active) + kecho.idle_jiffies;
+	if (time_before(jiffies, *again))
+		return true;
+	kref_get(&connection->references);
+	if (llist_add(&connection->silent, &kecho.silent))
+		queue_work(system_unbound_wq, &kecho.expire);
+	return false;
+}
+
+static void kecho_connection_expire(struct work_struct *work)
+{
+	struct kecho_connection *connection, *next;
+
+	llist_for_each_entry_safe(connection, next, llist_del_all(&kecho.silent), silent) {
+		if (!test_bit(KECHO_CLOSED, &connection->flags))
+			atomic64_inc(&kecho.expired);
+		kecho_connection_close(connection);
+		kecho_connection_put(connection);
+	}
 }
 
 int __init kecho_connection_init(void)
 {
-	INIT_DELAYED_WORK(&kecho.sweep, kecho_connection_sweep);
+	INIT_WORK(&kecho.expire, kecho_connection_expire);
 	connections = kmem_cache_create("kecho_connection", sizeof(struct kecho_connection), 0,
 					SLAB_HWCACHE_ALIGN, NULL);
-	return connections ? 0 : -ENOMEM;
+	if (!connections)
+		return -ENOMEM;
+	if (!timers_init(kecho.timers, kecho.connections_max, kecho_connection_fire))
+		return 0;
+	kmem_cache_destroy(connections);
+	return -ENOMEM;
 }
 
 void kecho_connection_exit(void)
 {
+	timers_exit();
+	cancel_work_sync(&kecho.expire);
 	kmem_cache_destroy(connections);
 }

@@ -6,6 +6,7 @@
  * listen.c     the listener: accepts in a work item, driven by its callback
  * connection.c a connection's life: made, known, closed, freed; counted until it is gone
  * modes.c      who serves a connection: a thread, a work item that blocks, work on demand, the softirq
+ * timers.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/timers.h)
  * transport.c  bytes in and out, waiting or not, with the socket locked or not
  * talk.c       what the bytes mean (freestanding)
  */
@@ -14,12 +15,14 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/net.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
+#include "../include/timers.h"
 #include "talk.h"
 
 enum kecho_limits {
@@ -56,7 +59,7 @@ enum kecho_flag {
 
 struct kecho_connection {
 	struct kref references;
-	/* in `connections`, until it is closed: by its thread, by the sweep, or at unload */
+	/* in `connections`, until it is closed: by its thread, for its silence, or at unload */
 	struct list_head node;
 	/* in `ended`, once its thread has ended, which may be before it has left the other list */
 	struct list_head ended;
@@ -66,6 +69,9 @@ struct kecho_connection {
 	unsigned long flags;
 	/* jiffies of the last byte in or out */
 	unsigned long active;
+	struct timers_entry timer;
+	/* in `silent`, once it was silent too long */
+	struct llist_node silent;
 	struct kecho_talk talk;
 };
 
@@ -79,8 +85,10 @@ struct kecho_server {
 	void (*listener_ready)(struct sock *sk);
 	struct workqueue_struct *queue;
 	struct delayed_work accept;
-	/* Closes who was silent too long; runs only while there are connections. */
-	struct delayed_work sweep;
+	enum timers_kind timers;
+	/* Closes who was silent too long: those in `silent`, each with a reference. */
+	struct work_struct expire;
+	struct llist_head silent;
 	/* Threads that have ended, to be joined. */
 	struct work_struct reap;
 	struct list_head ended;

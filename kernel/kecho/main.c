@@ -18,6 +18,10 @@ static char *mode = "ready";
 module_param(mode, charp, 0444);
 MODULE_PARM_DESC(mode, "kthread, wq-percpu, wq-unbound, ready or softirq (ready)");
 
+static char *timers = "kernel";
+module_param(timers, charp, 0444);
+MODULE_PARM_DESC(timers, "how deadlines are kept: kernel, heap or wheel (kernel)");
+
 static char *speaks = "echo";
 module_param(speaks, charp, 0444);
 MODULE_PARM_DESC(speaks, "echo, or lab: a number and a newline, or GET /N, ask for so many bytes (echo)");
@@ -58,10 +62,15 @@ static const char *const languages[] = { [KECHO_TALK_ECHO] = "echo", [KECHO_TALK
 static int __init kecho_main_read(void)
 {
 	int chosen = match_string(modes, ARRAY_SIZE(modes), mode);
+	int kind = match_string(timers_names, TIMERS_KINDS, timers);
 	int language = match_string(languages, ARRAY_SIZE(languages), speaks);
 
 	if (chosen < 0) {
 		pr_err("mode=%s: kthread, wq-percpu, wq-unbound, ready or softirq\n", mode);
+		return -EINVAL;
+	}
+	if (kind < 0) {
+		pr_err("timers=%s: kernel, heap or wheel\n", timers);
 		return -EINVAL;
 	}
 	if (language < 0) {
@@ -77,6 +86,7 @@ static int __init kecho_main_read(void)
 		return -EINVAL;
 	}
 	kecho.mode = chosen;
+	kecho.timers = kind;
 	kecho.language = language;
 	kecho.connections_max = connections_max;
 	kecho.idle_jiffies = idle_s * HZ;

@@ -131,18 +131,17 @@ static void khttpd_connection_detach(struct khttpd_connection *connection)
 /*
  * The timer is pushed back by this comparison alone: it fires at most once a deadline's length.
  */
-static void khttpd_connection_fire(struct timer_list *timer)
+static bool khttpd_connection_fire(struct timers_entry *timer, unsigned long *again)
 {
 	struct khttpd_connection *connection = container_of(timer, struct khttpd_connection, timer);
-	unsigned long due = READ_ONCE(connection->due);
 
-	if (time_before(jiffies, due)) {
-		mod_timer(timer, due);
-		return;
-	}
+	*again = READ_ONCE(connection->due);
+	if (time_before(jiffies, *again))
+		return true;
 	trace_khttpd_expire(connection, READ_ONCE(connection->deadline));
 	set_bit(KHTTPD_EXPIRED, &connection->flags);
 	khttpd_modes_kick(connection);
+	return false;
 }
 
 void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_deadline deadline,
@@ -155,8 +154,7 @@ void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_
 	connection->deadline = deadline;
 	due = jiffies + msecs_to_jiffies(khttpd.deadlines_ms[deadline]);
 	WRITE_ONCE(connection->due, due);
-	if (!timer_pending(&connection->timer) || time_after(connection->timer.expires, due))
-		mod_timer(&connection->timer, due);
+	timers_set(&connection->timer, due);
 }
 
 /* Counts a new connection and lists it. False where there are enough. */
@@ -189,7 +187,7 @@ int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *so
 	kref_init(&connection->references);
 	init_waitqueue_head(&connection->wait);
 	INIT_LIST_HEAD(&connection->offer);
-	timer_setup(&connection->timer, khttpd_connection_fire, 0);
+	timers_setup(&connection->timer);
 	connection->namespace = namespace;
 	connection->socket = socket;
 	connection->deadline = KHTTPD_DEADLINES;
@@ -228,7 +226,7 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 	trace_khttpd_close(connection);
 	khttpd_handover_withdraw(connection);
 	khttpd_connection_detach(connection);
-	timer_shutdown_sync(&connection->timer);
+	timers_end(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
 	khttpd_race_asleep();
 	khttpd_connection_forget(connection);
@@ -243,7 +241,7 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 		return NULL;
 	trace_khttpd_leave(connection);
 	khttpd_connection_detach(connection);
-	timer_shutdown_sync(&connection->timer);
+	timers_end(&connection->timer);
 	connection->socket = NULL;
 	khttpd_connection_may_sleep(socket->sk, true);
 	khttpd_connection_forget(connection);
@@ -283,10 +281,16 @@ int khttpd_connection_init(void)
 	spin_lock_init(&khttpd.lock);
 	init_waitqueue_head(&khttpd.gone);
 	connections = KMEM_CACHE(khttpd_connection, 0);
-	return connections ? 0 : -ENOMEM;
+	if (!connections)
+		return -ENOMEM;
+	if (!timers_init(khttpd.timers, khttpd.connections_max, khttpd_connection_fire))
+		return 0;
+	kmem_cache_destroy(connections);
+	return -ENOMEM;
 }
 
 void khttpd_connection_exit(void)
 {
+	timers_exit();
 	kmem_cache_destroy(connections);
 }

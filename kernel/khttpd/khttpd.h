@@ -19,6 +19,7 @@
  * folder.c     listings, made piece by piece
  * handover.c   connections that are handed over to a process
  * memory.c     the account of what peers make the module hold
+ * timers.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/timers.h)
  * trace.c      trace points of the life of a connection
  *
  * All other files are freestanding: see text.h.
@@ -33,11 +34,11 @@
 #include <linux/path.h>
 #include <linux/spinlock.h>
 #include <linux/stat.h>
-#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
+#include "../include/timers.h"
 #include "answer.h"
 #include "body.h"
 #include "listing.h"
@@ -145,7 +146,7 @@ struct khttpd_connection {
 	struct list_head offer; /* to a process */
 	struct socket *socket;  /* NULL once a process has it */
 	struct work_struct work;
-	struct timer_list timer;
+	struct timers_entry timer;
 	wait_queue_head_t wait;
 	unsigned long flags;
 	unsigned long due;   /* jiffies at which the deadline ends */
@@ -193,11 +194,13 @@ struct khttpd_namespace {
 
 struct khttpd_server {
 	enum khttpd_mode mode;
+	enum timers_kind timers;
 	struct path root;
 	const struct cred *cred;
 	bool listing;
 	bool gzip;
 	bool hands_over;
+	bool in_pieces; /* each line of an answer is sent by itself, to be compared */
 	unsigned int connections_max;
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;

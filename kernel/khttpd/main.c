@@ -26,6 +26,15 @@ static char *mode = "ready";
 module_param(mode, charp, 0444);
 MODULE_PARM_DESC(mode, "who serves a connection: kthread, wq, ready or softirq (ready)");
 
+static char *send = "whole";
+module_param(send, charp, 0444);
+MODULE_PARM_DESC(send,
+		 "how an answer is sent: whole, or in pieces, a call for each line, to be compared (whole)");
+
+static char *timers = "kernel";
+module_param(timers, charp, 0444);
+MODULE_PARM_DESC(timers, "how deadlines are kept: kernel, heap or wheel (kernel)");
+
 static bool listing;
 module_param(listing, bool, 0444);
 MODULE_PARM_DESC(listing, "list folders that have no index.html (N)");
@@ -116,10 +125,38 @@ static int __init khttpd_main_mode(void)
 	return -EINVAL;
 }
 
+static int __init khttpd_main_timers(void)
+{
+	int kind = match_string(timers_names, TIMERS_KINDS, timers);
+
+	if (kind < 0)
+		pr_err("timers=%s: not one of kernel, heap, wheel\n", timers);
+	else
+		khttpd.timers = kind;
+	return min(kind, 0);
+}
+
+/* Pieces are sent by whoever may go on later, which a softirq may not. */
+static int __init khttpd_main_send(void)
+{
+	khttpd.in_pieces = sysfs_streq(send, "pieces");
+	if (!khttpd.in_pieces && !sysfs_streq(send, "whole")) {
+		pr_err("send=%s: not one of whole, pieces\n", send);
+		return -EINVAL;
+	}
+	if (khttpd.in_pieces && khttpd.mode == KHTTPD_SOFTIRQ) {
+		pr_err("send=%s: not in mode softirq\n", send);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int __init khttpd_main_parameters(void)
 {
 	int error = khttpd_main_mode();
 
+	error = error ?: khttpd_main_send();
+	error = error ?: khttpd_main_timers();
 	if (error)
 		return error;
 	khttpd.listing = listing;

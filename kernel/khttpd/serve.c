@@ -11,6 +11,7 @@
 
 #include "khttpd.h"
 #include "pages.h"
+#include "piece.h"
 #include "trace.h"
 
 enum khttpd_serve_limit {
@@ -78,7 +79,7 @@ static bool khttpd_serve_is_kept(const struct khttpd_connection *connection)
 {
 	const struct khttpd_sending *sending = &connection->sending;
 
-	return sending->entry && khttpd_pages_can_be_sent(sending->bytes) &&
+	return sending->entry && !khttpd.in_pieces && khttpd_pages_can_be_sent(sending->bytes) &&
 	       sending->end - sending->at >= KHTTPD_PAGES_BYTES_MIN;
 }
 
@@ -142,8 +143,10 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int sent;
 
-	/* The last answer goes in one segment with the end behind it. */
-	if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
+	if (khttpd.in_pieces)
+		part.iov_len = khttpd_piece_length(part.iov_base, part.iov_len);
+	else if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
+		/* The last answer goes in one segment with the end behind it. */
 		message.msg_flags |= MSG_MORE;
 	sent = khttpd_serve_send_part(connection, &message, &part);
 	if (sent > 0)
@@ -447,9 +450,13 @@ static bool khttpd_serve_expire(struct khttpd_connection *connection)
 {
 	static const struct khttpd_refusal late = { 408, "the head of the request took too long" };
 
-	if (connection->deadline == KHTTPD_DEADLINES ||
-	    time_before(jiffies, READ_ONCE(connection->due)))
+	if (connection->deadline == KHTTPD_DEADLINES)
 		return true;
+	if (time_before(jiffies, READ_ONCE(connection->due))) {
+		/* It was put off while it came. */
+		timers_set(&connection->timer, connection->due);
+		return true;
+	}
 	if (connection->phase == KHTTPD_OFFERED) {
 		if (khttpd_handover_withdraw(connection))
 			set_bit(KHTTPD_RETURNED, &connection->flags);

@@ -37,6 +37,8 @@ const BODY_BYTES: usize = 100;
 
 /// Names of files in the folder that is listed: about as many as the one of the paper has.
 const LISTED: usize = 30;
+/// Names in the folders whose listings are sent whole and in pieces: a piece for each name, and those around.
+const SENT: [usize; 4] = [1, 10, LISTED, 100];
 /// Requests of the shortest run for a listing, and before any is counted. They cost more than others, and are
 /// more alike.
 const REQUESTS_LISTED: usize = 400;
@@ -46,13 +48,17 @@ const LISTED_BEFORE: usize = 2400;
 const NOT_HERE: i32 = 78;
 
 /// Servers, with their modes. `behind` is `staunch` behind khttpd, which hands each connection over.
-/// `listing` is khttpd, asked for a folder, which in mode `streamed` is read for each answer.
-const SERVERS: [(&str, &[&str]); 5] = [
+/// `listing` is khttpd, asked for a folder, which in mode `streamed` is read for each answer. `whole` and
+/// `pieces` are khttpd, which sends the listing of so many names from the cache in one call, or in one for
+/// each line.
+const SERVERS: [(&str, &[&str]); 7] = [
     ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]),
     ("khttpd", &["kthread", "wq", "ready", "softirq"]),
     ("staunch", &["epoll", "uring"]),
     ("behind", &["epoll", "uring"]),
     ("listing", &["streamed", "ready", "softirq"]),
+    ("whole", &["1", "10", "30", "100"]),
+    ("pieces", &["1", "10", "30", "100"]),
 ];
 
 /// A target, and how its answer is known to be whole.
@@ -60,20 +66,25 @@ const SERVERS: [(&str, &[&str]); 5] = [
 enum Asked {
     /// The file: so many bytes behind the head.
     File,
-    /// The folder, sent by its length, or in chunks.
-    Folder { is_chunked: bool },
+    /// The folder of so many names, sent by its length, or in chunks.
+    Folder { names: usize, is_chunked: bool },
 }
 
 impl Asked {
     fn by(server: &str, mode: &str) -> Self {
-        if server == "listing" { Self::Folder { is_chunked: mode == "streamed" } } else { Self::File }
+        match server {
+            "listing" => Self::Folder { names: LISTED, is_chunked: mode == "streamed" },
+            "whole" | "pieces" => Self::Folder { names: mode.parse().unwrap_or_default(), is_chunked: false },
+            _ => Self::File,
+        }
     }
 
-    fn request(self) -> &'static [u8] {
-        match self {
-            Self::File => b"GET /100 HTTP/1.1\r\nHost: a\r\n\r\n",
-            Self::Folder { .. } => b"GET /listed/ HTTP/1.1\r\nHost: a\r\n\r\n",
-        }
+    fn request(self) -> String {
+        let path = match self {
+            Self::File => "100".to_owned(),
+            Self::Folder { names, .. } => format!("listed-{names}/"),
+        };
+        format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n")
     }
 
     /// Requests of the shortest run, and before any is counted.
@@ -88,11 +99,10 @@ impl Asked {
     fn is_whole(self, heard: &[u8]) -> bool {
         match self {
             Self::File => {
-                let head = heard.len().checked_sub(BODY_BYTES).map(|end| &heard[..end]);
-                head.is_some_and(|head| head.ends_with(b"\r\n\r\n"))
+                heard.len().checked_sub(BODY_BYTES).is_some_and(|end| heard[..end].ends_with(b"\r\n\r\n"))
             }
-            Self::Folder { is_chunked: true } => heard.ends_with(b"\r\n0\r\n\r\n"),
-            Self::Folder { is_chunked: false } => heard.ends_with(b"</html>\n"),
+            Self::Folder { is_chunked: true, .. } => heard.ends_with(b"\r\n0\r\n\r\n"),
+            Self::Folder { is_chunked: false, .. } => heard.ends_with(b"</html>\n"),
         }
     }
 }
@@ -122,13 +132,9 @@ fn give_way() -> Result<(), String> {
 
 fn count() -> Result<(), String> {
     give_way()?;
-    let listed = root().join("listed");
-    std::fs::create_dir_all(&listed)
+    std::fs::create_dir_all(root())
         .and_then(|()| std::fs::write(root().join("100"), [b'x'; BODY_BYTES]))
-        .and_then(|()| {
-            let name = |number: usize| listed.join(format!("source-{number}.c"));
-            (0..LISTED).try_for_each(|number| std::fs::write(name(number), "x"))
-        })
+        .and_then(|()| SENT.into_iter().try_for_each(make_folder))
         .map_err(|error| format!("{}: {error}", root().display()))?;
     let named: Vec<String> = std::env::args().skip(1).collect();
     let is_meant = |server: &str| named.is_empty() || named.iter().any(|name| name == server);
@@ -138,6 +144,13 @@ fn count() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Makes the folder with so many names.
+fn make_folder(names: usize) -> io::Result<()> {
+    let folder = root().join(format!("listed-{names}"));
+    std::fs::create_dir_all(&folder)?;
+    (0..names).try_for_each(|number| std::fs::write(folder.join(format!("source-{number}.c")), "x"))
 }
 
 /// Counts one server in one mode.
@@ -172,13 +185,13 @@ fn count_new(server: &str, mode: &str) -> io::Result<()> {
 /// Costs of the three runs over connections that are kept. All three have the same ones: other connections
 /// would be another beginning.
 fn count_kept(asked: Asked) -> io::Result<[Duration; 3]> {
-    let (requests, before) = asked.requests();
+    let ((requests, before), request) = (asked.requests(), asked.request());
     let mut spent = [Duration::ZERO; 3];
     for _ in 0..KEPT_TIMES {
         let mut streams = (0..KEPT).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
-        kept(&mut streams, asked, before)?;
+        kept(&mut streams, asked, &request, before)?;
         for (times, spent) in (1..).zip(&mut spent) {
-            *spent += kept(&mut streams, asked, times * requests)?;
+            *spent += kept(&mut streams, asked, &request, times * requests)?;
         }
     }
     Ok(spent)
@@ -217,12 +230,12 @@ fn hear(stream: &mut TcpStream, asked: Asked, room: &mut [u8]) -> io::Result<()>
 }
 
 /// Asks so many requests over these connections, one at a time on each; what that cost.
-fn kept(streams: &mut [TcpStream], asked: Asked, requests: usize) -> io::Result<Duration> {
+fn kept(streams: &mut [TcpStream], asked: Asked, request: &str, requests: usize) -> io::Result<Duration> {
     let mut room = [0; 65536];
     let begin = Instant::now();
     for _ in 0..requests / KEPT {
         for stream in &mut *streams {
-            stream.write_all(asked.request())?;
+            stream.write_all(request.as_bytes())?;
         }
         for stream in &mut *streams {
             hear(stream, asked, &mut room)?;
@@ -246,6 +259,15 @@ fn new(requests: usize) -> io::Result<Duration> {
     Ok(begin.elapsed())
 }
 
+/// Whether the answer is the one that is to be counted: a folder that was changed lately is not kept yet.
+fn is_answered_so(asked: Asked) -> io::Result<bool> {
+    let mut stream = connect()?;
+    stream.write_all(asked.request().replace("Host: a", "Host: a\r\nConnection: close").as_bytes())?;
+    let mut heard = Vec::new();
+    stream.read_to_end(&mut heard)?;
+    Ok(asked.is_whole(&heard))
+}
+
 /// A server that runs: a module, a process, or both.
 struct Running {
     process: Option<Child>,
@@ -267,6 +289,10 @@ impl Running {
                 let how: &[String] = if mode == "streamed" { &streamed } else { &kept };
                 running.load("khttpd", &[&place[..], &["listing=1".to_owned()], how].concat())?;
             }
+            "whole" | "pieces" => {
+                let how = ["listing=1".to_owned(), format!("send={server}")];
+                running.load("khttpd", &[&place[..], &how].concat())?;
+            }
             "khttpd" => running.load("khttpd", &[&place[..], &[format!("mode={mode}")]].concat())?,
             "behind" => {
                 running.load("khttpd", &[&place[..], &["hand_over=/100".to_owned()]].concat())?;
@@ -275,7 +301,7 @@ impl Running {
             _ => running.serve(mode, &address, &[])?,
         }
         let begin = Instant::now();
-        while new(1).is_err() {
+        while new(1).is_err() || !is_answered_so(Asked::by(server, mode)).unwrap_or(false) {
             if running.is_not_here()? {
                 running.end()?;
                 return Ok(None);

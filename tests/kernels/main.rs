@@ -6,14 +6,17 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod creation;
 mod dostp;
 mod handover;
 mod listings;
 mod modules;
 mod namespaces;
 mod packaged;
+mod pieces;
 mod strain;
 mod talk;
+mod timers;
 mod trace;
 
 use std::process::Command;

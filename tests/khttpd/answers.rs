@@ -4,6 +4,47 @@ use proptest::prelude::*;
 
 use crate::driver::{self, Driver};
 
+/// The pieces in which these bytes are sent to be compared.
+fn pieces<'a>(driver: &mut Driver, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let length = driver.must(b's', bytes).parse().expect("a number");
+        let (piece, rest) = bytes.split_at(length);
+        pieces.push(piece);
+        bytes = rest;
+    }
+    pieces
+}
+
+#[test]
+fn a_piece_is_a_head_or_a_line() {
+    let Some(mut driver) = driver::start() else { return };
+    let head = &b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"[..];
+    let answer = [head, b"one\n\r\n\nend", head].concat();
+    assert_eq!(
+        pieces(&mut driver, &answer),
+        [head, b"one\n", b"\r\n", b"\n", b"endHTTP/1.1 200 OK\r\n", b"Content-Length: 9\r\n", b"\r\n"]
+    );
+    let whole = [head, b"one\n", head].concat();
+    assert_eq!(pieces(&mut driver, &whole), [head, b"one\n", head]);
+    for unfinished in [&b"HTTP/1.1 200 OK\r\nA: b\r\n"[..], b"HTTP/1.1", b"\0"] {
+        assert_eq!(pieces(&mut driver, unfinished), [unfinished]);
+    }
+}
+
+proptest! {
+    /// Whatever is sent: no piece is empty, and together they are what was to be sent.
+    #[test]
+    fn pieces_are_the_whole(
+        bytes in prop::collection::vec(prop::sample::select(&b"HTTP/1.1 \r\nx"[..]), 0..60),
+    ) {
+        let Some(mut driver) = driver::start() else { return Ok(()) };
+        let pieces = pieces(&mut driver, &bytes);
+        prop_assert!(pieces.iter().all(|piece| !piece.is_empty()));
+        prop_assert_eq!(pieces.concat(), bytes);
+    }
+}
+
 #[test]
 fn dates_lead_back_to_themselves() {
     let Some(mut driver) = driver::start() else { return };

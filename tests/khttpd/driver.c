@@ -17,6 +17,7 @@
 #include "listing.h"
 #include "mime.h"
 #include "path.h"
+#include "piece.h"
 #include "range.h"
 
 static char reply[1 << 20];
@@ -323,6 +324,9 @@ static void ask(int letter, struct khttpd_text input)
 		break;
 	case 'a':
 		ask_answer(input);
+		break;
+	case 's':
+		say_number("", khttpd_piece_length((const char *)input.at, input.length));
 		break;
 	default:
 		/* The canary: the sanitizer must end the program here. */

@@ -66,7 +66,7 @@ fn build() -> Result<PathBuf, String> {
 }
 
 /// The files that compile in the kernel and here.
-const FREESTANDING: [&str; 14] = [
+const FREESTANDING: [&str; 15] = [
     "answer.c",
     "body.c",
     "condition.c",
@@ -77,6 +77,7 @@ const FREESTANDING: [&str; 14] = [
     "mime.c",
     "output.c",
     "path.c",
+    "piece.c",
     "range.c",
     "request.c",
     "target.c",

@@ -7,6 +7,7 @@
 
 mod answers;
 mod command;
+mod deadlines;
 mod documents;
 mod driver;
 mod mime;

@@ -32,6 +32,10 @@ const HANDED_OVER_MAX: f64 = 1.15;
 /// A listing from the cache has to cost less than one that is read, by this factor: 10 866 requests a second
 /// for 2 135 is what a paper has of it.
 const LISTED_MIN: f64 = 5.0;
+/// A listing that is sent in pieces has to cost more than one that is sent whole, by this factor at so many
+/// names: a paper has 85 % more requests by sending whole, of about so many.
+const PIECES_MIN: f64 = 1.5;
+const PIECES_NAMES: &str = "30";
 /// The program that tells the scheduler of the client.
 const CHRT: &str = "/usr/bin/chrt";
 /// A machine that is not done by then hangs.
@@ -52,7 +56,8 @@ pub(crate) struct Arguments {
     /// Make these the figures that later runs are judged by
     #[arg(long, conflicts_with = "servers")]
     record: bool,
-    /// Only these: kecho, khttpd, staunch, behind (staunch behind khttpd), listing (khttpd's, of 30 files)
+    /// Only these: kecho, khttpd, staunch, behind (staunch behind khttpd), listing (khttpd's, of 30 files),
+    /// whole and pieces (khttpd's, sent in one call and in one for each line)
     servers: Vec<String>,
 }
 
@@ -85,7 +90,8 @@ fn count(root: &Path, arguments: &Arguments) -> Result<bool, String> {
     let series = arguments.kernel.to_possible_value().map_or_else(String::new, |name| name.get_name().into());
     let before = recorded.get(&series).cloned().unwrap_or_default();
     let risen = print(&series, &rows, &before);
-    handed_over(&rows).iter().chain(&listed(&rows)).for_each(|line| println!("{line}"));
+    let judged = [handed_over(&rows), listed(&rows), sent(&rows)].concat();
+    judged.iter().for_each(|line| println!("{line}"));
     if let Some(file) = &arguments.json {
         write(file, &BTreeMap::from([(series.clone(), rows.clone())]))?;
     }
@@ -201,6 +207,22 @@ fn listed(rows: &Rows) -> Vec<String> {
     ["ready", "softirq"].iter().filter_map(line).collect()
 }
 
+/// The instructions of a listing that is sent in pieces, beside one that is sent whole: a line for each
+/// number of names.
+fn sent(rows: &Rows) -> Vec<String> {
+    let line = |names: &&str| {
+        let cost = |server: &str| rows.get(&format!("{server} {names} kept"));
+        let factor = cost("pieces")? / cost("whole")?;
+        let verdict = match (*names == PIECES_NAMES, factor < PIECES_MIN) {
+            (false, _) => String::new(),
+            (true, true) => format!("; bar {PIECES_MIN}: missed"),
+            (true, false) => format!("; bar {PIECES_MIN}: kept"),
+        };
+        Some(format!("{names} names: in pieces {factor:.2} of whole{verdict}"))
+    };
+    ["1", "10", PIECES_NAMES, "100"].iter().filter_map(line).collect()
+}
+
 fn recorded(root: &Path) -> Result<BTreeMap<String, Rows>, String> {
     match fs::read_to_string(root.join(RECORD)) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{RECORD}: {error}")),
@@ -249,6 +271,13 @@ mod tests {
         };
         assert!(ends(501.0).ends_with("kept") && ends(499.0).ends_with("missed"));
         assert!(listed(&Rows::new()).is_empty());
+    }
+
+    #[test]
+    fn pieces_are_judged() {
+        let rows = Rows::from([("whole 30 kept".to_owned(), 100.0), ("pieces 30 kept".to_owned(), 151.0)]);
+        assert_eq!(sent(&rows), ["30 names: in pieces 1.51 of whole; bar 1.5: kept"]);
+        assert!(sent(&Rows::new()).is_empty());
     }
 
     #[test]

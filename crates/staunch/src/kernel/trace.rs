@@ -3,6 +3,8 @@
 //! The command records trace points first and the function graph then, and reports what they show. Tracing
 //! must never stay switched on. What a kernel does not offer must be named in the report, never guessed.
 
+mod creation;
+mod delays;
 mod graph;
 mod line;
 mod page;
@@ -23,18 +25,19 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use staunch_netio::clock;
 use staunch_program::output;
 
+use self::creation::Creations;
 use self::graph::Graph;
 use self::line::TraceEvent;
 use self::report::{GraphReport, TraceReport};
 use self::requests::Seen;
-use self::tracefs::Tracefs;
+use self::tracefs::{EventFilter, Tracefs};
 use super::module::{NAME, NOT_LOADED};
 use crate::config::Failure;
 
 /// The module's trace points, by their names without `khttpd_`.
 const POINTS: [&str; 9] = ["accept", "wake", "request", "hit", "miss", "answer", "expire", "close", "leave"];
 /// The scheduler's trace point that a processor turns to another thread: its group and its name.
-const SWITCH: (&str, &str) = ("sched", "sched_switch");
+const SWITCH: EventFilter<'_> = EventFilter { group: "sched", name: "sched_switch", filter: "" };
 /// The part of the time, at its end, in which the function graph is recorded: the smaller one, for that slows
 /// all requests.
 const GRAPH_SHARE: f64 = 0.2;
@@ -47,6 +50,10 @@ pub(super) struct Arguments {
     /// How long to watch
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=600))]
     seconds: u32,
+
+    /// Tell how long it takes until a thread or a work item serves a new connection
+    #[arg(long)]
+    threads: bool,
 
     /// Write a page with plots to this file
     #[arg(long, value_name = "FILE")]
@@ -67,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, host: &Path) -> Result<ExitCode, Failur
     let whole = Duration::from_secs(arguments.seconds.into());
     let graph_time = whole.mul_f64(GRAPH_SHARE);
     let ended = ended_by_signal()?;
-    let mut report = events(&tracefs, mode, whole - graph_time, &ended)?;
+    let mut report = events(&tracefs, mode, whole - graph_time, arguments.threads, &ended)?;
     match functions(&tracefs, host, graph_time, &ended) {
         Ok(graph) => report.graph = Some(graph),
         Err(why) => report.missing.push(why),
@@ -78,10 +85,11 @@ pub(super) fn run(arguments: &Arguments, host: &Path) -> Result<ExitCode, Failur
 /// Prints the report, and writes the page.
 fn tell(report: &TraceReport, arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
-        let command =
-            format!("staunch kernel trace --seconds {} --html {}", arguments.seconds, file.display());
+        let threads = if arguments.threads { " --threads" } else { "" };
+        let (seconds, name) = (arguments.seconds, file.display());
+        let command = format!("staunch kernel trace --seconds {seconds}{threads} --html {name}");
         let written = fs::write(file, page::html(report, &command));
-        written.map_err(|error| format!("{}: {error}", file.display()))?;
+        written.map_err(|error| format!("{name}: {error}"))?;
     }
     if arguments.json {
         let text = serde_json::to_string(report).map_err(|error| error.to_string())?;
@@ -116,27 +124,36 @@ fn events(
     tracefs: &Tracefs,
     mode: String,
     time: Duration,
+    threads: bool,
     ended: &AtomicBool,
 ) -> Result<TraceReport, Failure> {
     let names = POINTS.map(|name| format!("{NAME}_{name}"));
-    let wanted = names.iter().map(|name| (NAME, name.as_str())).chain([SWITCH]);
-    let (there, lacking): (Vec<_>, Vec<_>) = wanted.partition(|(group, name)| tracefs.has_event(group, name));
+    let points = names.iter().map(|name| EventFilter { group: NAME, name, filter: "" });
+    let making = creation::EVENTS.into_iter().filter(|_| threads);
+    // The scheduler's is switched on last.
+    let wanted = points.chain(making).chain([SWITCH]);
+    let (there, lacking): (Vec<_>, Vec<_>) = wanted.partition(|event| tracefs.has_event(event));
     let mut missing: Vec<String> =
-        lacking.iter().map(|(group, name)| format!("the event {group}:{name}")).collect();
+        lacking.iter().map(|event| format!("the event {}:{}", event.group, event.name)).collect();
 
     let mut recording = tracefs.events(&there)?;
     let begin_ns = clock::now_ns();
     pass(time, ended);
     let seconds = Duration::from_nanos(clock::now_ns() - begin_ns).as_secs_f64();
-    let (mut seen, mut lost) = (Seen::default(), 0);
+    let (mut seen, mut creations, mut lost) = (Seen::default(), Creations::default(), 0);
     recording.read(|line| match TraceEvent::read(line) {
-        Some(event) => seen.take(&event),
+        Some(event) => {
+            seen.take(&event);
+            creations.take(&event);
+        }
         None => lost += line::lost(line).unwrap_or(0),
     })?;
     if lost > 0 {
         missing.push(format!("{lost} events, for which the buffer was too small: the last ones are seen"));
     }
-    Ok(TraceReport { missing, ..TraceReport::of(mode, seconds, seen, there.contains(&SWITCH)) })
+    let switches = there.iter().any(|event| event.name == SWITCH.name);
+    let creation = threads.then(|| creations.report());
+    Ok(TraceReport { missing, creation, ..TraceReport::of(mode, seconds, seen, switches) })
 }
 
 /// Records the function graph for so long, and reports what it shows; or says why there is none.

@@ -6,6 +6,8 @@ use staunch_figures::bars::{Bar, bars};
 use staunch_figures::statistics::Spread;
 use staunch_figures::{escape, page, words};
 
+use super::creation::CreationReport;
+use super::delays::DelayStep;
 use super::graph::Call;
 use super::part::KernelPart;
 use super::report::{FUNCTION_HEAD, GraphReport, TraceReport, function_rows, thread_rows, time};
@@ -31,6 +33,9 @@ pub(super) fn html(report: &TraceReport, command: &str) -> String {
     let _ = write!(body, "<h2>The slowest requests</h2>{}", page::table(&head, rows));
     let threads = page::table(&["thread", "switches to it"], thread_rows(&report.threads));
     let _ = write!(body, "<h2>Threads that served</h2>{threads}");
+    if let Some(creation) = &report.creation {
+        creation_section(&mut body, creation);
+    }
     if let Some(graph) = &report.graph {
         graph_section(&mut body, graph);
     }
@@ -38,6 +43,21 @@ pub(super) fn html(report: &TraceReport, command: &str) -> String {
     let facts = [("events", events.join(", "))];
     body.push_str(&page::colophon(command, facts));
     page::whole("khttpd traced", "", &body)
+}
+
+fn creation_section(body: &mut String, creation: &CreationReport) {
+    for (title, delays) in creation.histograms() {
+        let names: Vec<String> = delays.steps.iter().map(DelayStep::name).collect();
+        let bar = |(step, name): (&DelayStep, _)| {
+            let spread = Spread::of(&[step.count as f64])?;
+            Some(Bar { name, class: "ours", spread, words: words::count(step.count) })
+        };
+        let steps: Vec<Bar<'_>> =
+            delays.steps.iter().zip(names.iter().map(String::as_str)).filter_map(bar).collect();
+        let (plot, figures) = (bars(title, &steps), escape(&delays.glance()));
+        let _ = write!(body, "<h2>{}</h2>{plot}<p class=\"quiet\">{figures}</p>", escape(title));
+    }
+    let _ = write!(body, "<p class=\"quiet\">{}</p>", escape(&creation.beside()));
 }
 
 fn graph_section(body: &mut String, graph: &GraphReport) {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use staunch_figures::table::{Align, lines};
 use staunch_figures::words;
 
+use super::creation::CreationReport;
 use super::graph::{Call, FunctionCost, Graph};
 use super::part::KernelPart;
 use super::requests::{Request, Seen, Thread};
@@ -39,6 +40,8 @@ pub(super) struct TraceReport {
     pub(super) switches_per_request: Option<f64>,
     pub(super) threads: Vec<Thread>,
     pub(super) slowest: Vec<Request>,
+    /// How new connections got who serves them; `None` without `--threads`.
+    pub(super) creation: Option<CreationReport>,
     /// What the function graph has shown; `None` if it was not recorded.
     pub(super) graph: Option<GraphReport>,
 }
@@ -101,6 +104,7 @@ impl TraceReport {
             switches_per_request: (switches && answered > 0).then(|| turned as f64 / answered as f64),
             threads,
             slowest,
+            creation: None,
             graph: None,
         }
     }
@@ -148,6 +152,9 @@ impl TraceReport {
         let (head, rows) = self.slowest_rows();
         section(&mut all, "The slowest requests", &head, rows);
         section(&mut all, "Threads that served", &["thread", "switches"], thread_rows(&self.threads));
+        if let Some(creation) = &self.creation {
+            creation_section(&mut all, creation);
+        }
         if let Some(graph) = &self.graph {
             section(
                 &mut all,
@@ -175,6 +182,14 @@ pub(super) fn thread_rows(threads: &[Thread]) -> Vec<Vec<String>> {
         vec![format!("{} ({})", words::harmless(&thread.name), thread.pid), words::count(thread.switches)]
     };
     threads.iter().take(FUNCTIONS).map(row).collect()
+}
+
+fn creation_section(all: &mut Vec<String>, creation: &CreationReport) {
+    for (title, delays) in creation.histograms() {
+        section(all, title, &["time", "count", ""], delays.rows());
+        all.push(delays.glance());
+    }
+    all.extend([String::new(), creation.beside()]);
 }
 
 fn share_rows(graph: &GraphReport) -> Vec<Vec<String>> {

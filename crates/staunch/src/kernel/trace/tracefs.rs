@@ -29,6 +29,14 @@ const PROCESSOR_KIB: (u64, u64) = (64, 8192);
 const GRAPH_OPTIONS: [(&str, &str); 4] =
     [("funcgraph-proc", "1"), ("funcgraph-abstime", "1"), ("sleep-time", "0"), ("funcgraph-irqs", "0")];
 
+/// An event, and which of its kind are recorded: all, where the filter is empty.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EventFilter<'a> {
+    pub(super) group: &'a str,
+    pub(super) name: &'a str,
+    pub(super) filter: &'a str,
+}
+
 /// A mounted tracefs.
 pub(super) struct Tracefs {
     folder: PathBuf,
@@ -68,9 +76,9 @@ impl Tracefs {
         })
     }
 
-    /// Whether there is an event of this group and name.
-    pub(super) fn has_event(&self, group: &str, name: &str) -> bool {
-        self.folder.join("events").join(group).join(name).exists()
+    /// Whether there is such an event.
+    pub(super) fn has_event(&self, event: &EventFilter<'_>) -> bool {
+        self.folder.join("events").join(event.group).join(event.name).exists()
     }
 
     /// What keeps the function graph from being traced, if anything does.
@@ -114,7 +122,7 @@ impl Tracefs {
     ///
     /// # Errors
     /// This user may read tracefs and not write to it, or the kernel refuses.
-    pub(super) fn events(&self, events: &[(&str, &str)]) -> Result<Recording, Failure> {
+    pub(super) fn events(&self, events: &[EventFilter<'_>]) -> Result<Recording, Failure> {
         let instance = self.folder.join("instances").join(format!("staunch-{}", std::process::id()));
         fs::create_dir(&instance).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => no_right(NOT_FOR_USER),
@@ -124,7 +132,10 @@ impl Tracefs {
             Recording { folder: instance.clone(), before: Vec::new(), instance: Some(instance) };
         recording.set("buffer_size_kb", &self.processor_kib(EVENTS_KIB))?;
         recording.set("trace_clock", "mono")?;
-        for (group, name) in events {
+        for EventFilter { group, name, filter } in events {
+            if !filter.is_empty() {
+                recording.set(&format!("events/{group}/{name}/filter"), filter)?;
+            }
             recording.set(&format!("events/{group}/{name}/enable"), "1")?;
         }
         Ok(recording)
