@@ -50,8 +50,8 @@ pub fn keep_little() {
 const HEAPS_WITHIN_A_LIMIT: libc::c_int = 2;
 
 /// Where the addresses of the process are limited (`ulimit -v`), its threads share few heaps: glibc else maps
-/// 64 MiB of addresses for nearly every thread, which use up a gigabyte before the first request. To be called
-/// before threads are started.
+/// 64 MiB of addresses for nearly every thread, which use up a gigabyte before the first request. To be
+/// called before threads are started.
 pub fn share_heaps_within_a_limit() {
     #[cfg(target_env = "gnu")]
     if getrlimit(Resource::As).current.is_some() {

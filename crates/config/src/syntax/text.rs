@@ -190,7 +190,7 @@ const SYSLOG_SOCKET: &str = "/dev/log";
 pub enum Output {
     /// Standard output.
     Standard,
-    /// Standard error.
+    /// Standard error of the process.
     StandardError,
     /// A file, to whose end they are added.
     File(PathBuf),

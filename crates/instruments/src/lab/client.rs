@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST")]
     host: String,
 
-    /// Its port
+    /// Port that the server listens at
     #[arg(value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         sink.write(&format!("{text}\n"))?;
     }
     if arguments.json.as_deref() != Some(Path::new("-")) {
-        // Nobody reading is no reason to fail.
+        // A reader that is gone is no reason to fail.
         let _ = stdout().lock().write_all(describe(&report, &plan).as_bytes());
     }
     Ok(if report.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     } else {
         report::table(&results, console::colors_enabled())
     };
-    // Nobody reading is no reason to fail.
+    // A reader that is gone is no reason to fail.
     let _ = Sink::open(Path::new("-"))?.write(&text);
     Ok(())
 }

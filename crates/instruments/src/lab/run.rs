@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         sink.write(&writer(&outcome.results))?;
     }
     if !is_standard_output_taken(arguments) {
-        // Nobody reading is no reason to fail.
+        // A reader that is gone is no reason to fail.
         let _ = io::stdout()
             .lock()
             .write_all(report::table(&outcome.results, console::colors_enabled()).as_bytes());

@@ -127,7 +127,7 @@ pub(crate) struct Generator {
     )]
     pub(crate) io: Io,
 
-    /// The same seed offers the same requests at the same times
+    /// Seed of the schedule: with an equal one, equal requests are offered at equal times
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
@@ -141,9 +141,9 @@ pub(crate) struct Generator {
 pub(crate) enum Io {
     /// io_uring where it works
     Auto,
-    /// io_uring
+    /// io_uring, or an error where it does not work
     Uring,
-    /// epoll
+    /// epoll, which works everywhere
     Epoll,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "TIME", value_parser = units::duration, default_value = "10s")]
     duration: Duration,
 
-    /// The same seed forges the same sources
+    /// Seed of the forged sources: with an equal one they are equal
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
 
@@ -73,7 +73,7 @@ enum Way {
     Auto,
     /// A BPF program that sends live frames
     Frames,
-    /// A socket
+    /// A packet socket, from user space
     Socket,
 }
 

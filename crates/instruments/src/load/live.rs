@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-/// Who reads.
+/// Readers of live data: how many, and of what.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Readers")]
 struct Readers {

@@ -36,7 +36,7 @@ pub(crate) struct CurveFit {
     pub(crate) name: String,
     /// What grows from point to point: `requests` or `flood`.
     pub(crate) over: String,
-    /// The host.
+    /// The host as it was fitted.
     pub(crate) host: HostDocument,
     /// How long each load was offered, if that was taken into account.
     pub(crate) sending_s: Option<f64>,
@@ -143,7 +143,7 @@ impl HostDocument {
         }
     }
 
-    /// The host.
+    /// The host as it was fitted.
     ///
     /// # Errors
     /// The kind of service is unknown.

@@ -36,7 +36,7 @@ const BACKLOG_USUAL: u32 = 4096;
 /// How long a client waits when nothing else is said: as in `staunch load sweep`.
 const PATIENCE_USUAL_S: f64 = 1.0;
 
-/// The host.
+/// Rates and queues of the host, and its gate.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Host")]
 pub(crate) struct HostArguments {
@@ -151,14 +151,14 @@ impl HostArguments {
         Ok(host)
     }
 
-    /// The gate.
+    /// The gate that these arguments describe.
     pub(crate) fn gate(&self) -> Gate {
         self.gate.gate()
     }
 }
 
 impl GateArguments {
-    /// The gate.
+    /// The gate that these arguments describe.
     pub(crate) fn gate(&self) -> Gate {
         Gate {
             residual_s: self.gate_cost,

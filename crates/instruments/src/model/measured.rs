@@ -31,7 +31,7 @@ pub(crate) struct Curve {
 /// What grows from point to point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// Requests.
+    /// Requests alone.
     Requests,
     /// Forged SYN beside requests.
     Flood,

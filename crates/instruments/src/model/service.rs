@@ -2,7 +2,7 @@
 
 use staunch_queueing::Service;
 
-/// Its word.
+/// The word of a distribution of service times, as it is written on the command line.
 pub(crate) fn service_word(service: Service) -> &'static str {
     match service {
         Service::Deterministic => "deterministic",

@@ -35,7 +35,7 @@ pub(super) enum Evidence {
     Lacks(String),
 }
 
-/// One row of the table.
+/// A row of the table, as it is rendered.
 pub(super) struct PageRow {
     pub(super) what: String,
     pub(super) paper: Option<f64>,

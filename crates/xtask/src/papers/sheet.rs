@@ -49,7 +49,7 @@ pub(super) struct Run {
     pub(super) root: bool,
 }
 
-/// One of the systems.
+/// A system of the papers, as its table in the file says it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct System {
@@ -57,7 +57,7 @@ pub(super) struct System {
     /// The letter of its paper.
     pub(super) paper: String,
     pub(super) name: String,
-    /// One sentence: where today's cause differs.
+    /// The sentence that says where today's cause differs.
     pub(super) cause: String,
     /// Tests that prove what has no figure: `file::name`.
     #[serde(default)]
