@@ -75,7 +75,7 @@ fn a_channel_that_a_rule_makes_private_is_denied() {
         let own = format!("Authorization: Bearer {TOKEN}\r\n");
         let mut socket = TestSocket::connect(world.address(), "/ws", &own);
         socket.subscribe("p.there", "");
-        assert_eq!(socket.data(), 1, "{io}");
+        assert_eq!(socket.data(), "1", "{io}");
     }
 }
 
