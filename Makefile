@@ -50,7 +50,7 @@ lab: compiler ## Compare the server models by the paper's plan, five minutes bes
 
 papers: compiler ## Measure each figure of the five papers again, two hours beside the build (root for half); writes bench/runs/papers.md
 	cargo xtask install --for bench
-	cargo build --release --package staunch
+	cargo build --release --package staunch --package staunch-instruments
 	cargo xtask papers --run
 
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
