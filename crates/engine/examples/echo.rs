@@ -32,6 +32,7 @@ fn main() {
     let upstreams: Vec<SocketAddr> = arguments.map(|text| text.parse().expect("an address")).collect();
     let engine = Engine::<Tick>::bind(Settings {
         listen: vec![address.parse().expect("an address")],
+        socket_mode: 0o666,
         workers: vec![None],
         io,
         connections_max: None,

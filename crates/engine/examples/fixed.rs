@@ -36,6 +36,7 @@ fn main() {
         _ => IoChoice::Auto,
     };
     let engine = Engine::<()>::bind(Settings {
+        socket_mode: 0o666,
         listen: vec![address.parse().expect("an address")],
         workers: vec![None],
         io,

@@ -46,6 +46,7 @@ fn main() {
     };
     let work_ns = next("300").parse::<u64>().expect("microseconds") * 1_000;
     let engine = Engine::<()>::bind(Settings {
+        socket_mode: 0o666,
         listen: vec![listen],
         workers: vec![None],
         io,

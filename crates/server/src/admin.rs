@@ -272,23 +272,23 @@ mod tests {
     #[test]
     fn a_browser_is_shown_a_page_that_loads_nothing_else() {
         let (admin, _) = admin();
-        let ask = |path: &str, accept: &str| {
+        let shown = |path: &str, accept: &str| {
             ask(&admin, &[&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n")])
         };
         let nonce = |answer: &str| {
             let (_, rest) = answer.split_once("script-src 'nonce-").unwrap();
             rest.split_once('\'').unwrap().0.to_owned()
         };
-        let page = ask("/", "text/html,application/xhtml+xml,*/*;q=0.8");
+        let page = shown("/", "text/html,application/xhtml+xml,*/*;q=0.8");
         let own = nonce(&page);
         assert_eq!(page.matches(&format!("nonce=\"{own}\"")).count(), 2, "style and script");
         assert!(page.contains("default-src 'none'") && !page.contains("\"NONCE\""));
         assert!(!page.contains("src=") && page.contains("<link rel=\"icon\" href=\"data:,\">"));
-        assert_ne!(nonce(&ask("/operator", "*/*")), own);
-        assert!(ask("/", "*/*").contains("/metrics      for Prometheus"));
+        assert_ne!(nonce(&shown("/operator", "*/*")), own);
+        assert!(shown("/", "*/*").contains("/metrics      for Prometheus"));
         let bare = Admin::of(Box::new(|path| (path == b"/").then(|| Page::text(Status::OK, "bare"))), vec![]);
         let head = "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n";
-        assert!(super::tests::ask(&bare, &[head]).ends_with("bare"));
+        assert!(ask(&bare, &[head]).ends_with("bare"));
     }
 
     #[test]

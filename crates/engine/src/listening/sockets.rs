@@ -245,7 +245,7 @@ mod tests {
     fn sockets_of_another_backend_are_left_alone() {
         let before = bind(&ANY.into(), Vec::new(), 1, 0).unwrap();
         let beside = bind_beside(&ANY.into(), &before.sockets[0], 2, 0).unwrap();
-        assert_eq!((beside.wanted, beside.place), (ANY.into(), before.place));
+        assert_eq!((&beside.wanted, &beside.place), (&ANY.into(), &before.place));
         assert_eq!(counts(&beside), [1, 1]);
     }
 

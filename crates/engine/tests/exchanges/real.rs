@@ -18,6 +18,7 @@ use crate::reading::{answers, sum};
 /// Serves while `with` runs, then drains. Every exchange that began must have been finished.
 pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
     let engine = Engine::<Tick>::bind(Settings {
+        socket_mode: 0o666,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         workers: vec![None],
         io,
