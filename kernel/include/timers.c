@@ -100,7 +100,9 @@ static void timers_turn(struct timer_list *driver)
 
 	spin_lock(&timers.lock);
 	while (budget-- && (entry = timers_pop())) {
-		entry->is_held = false;
+		WRITE_ONCE(entry->is_held, false);
+		/* Before the deadline is read: see timers_set_held. */
+		smp_mb();
 		if (timers.fire(entry, &again))
 			timers_insert(entry, again);
 	}
@@ -154,6 +156,11 @@ static bool timers_comes_by(const struct timers_entry *entry, unsigned long due)
 
 void timers_set_held(struct timers_entry *entry, unsigned long due)
 {
+	/*
+	 * The caller has written its deadline; the turn marks an entry as held no more, and reads
+	 * the deadline. Either that sees the new one, or this sees the mark.
+	 */
+	smp_mb();
 	if (timers_comes_by(entry, due))
 		return;
 	spin_lock_bh(&timers.lock);

@@ -81,8 +81,12 @@ static int __init kecho_main_read(void)
 		pr_err("idle_s=%u: 1 to 86400\n", idle_s);
 		return -EINVAL;
 	}
-	if (!connections_max || backlog < 1) {
-		pr_err("connections_max=%u backlog=%d: at least 1 each\n", connections_max, backlog);
+	if (!connections_max || connections_max > 1000000) {
+		pr_err("connections_max=%u: 1 to 1000000\n", connections_max);
+		return -EINVAL;
+	}
+	if (backlog < 1) {
+		pr_err("backlog=%d: at least 1\n", backlog);
 		return -EINVAL;
 	}
 	kecho.mode = chosen;

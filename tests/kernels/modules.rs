@@ -125,12 +125,12 @@ fn modules_are_built_for_every_kernel() {
     if !is_possible() {
         return;
     }
-    let modules = ["hello:fault=none", "kecho", "khttpd", "dostp", "pair", "scarce"];
+    let modules = ["hello:fault=none", "kecho", "khttpd", "dostp", "pair", "scarce", "ticking"];
     for series in every_series() {
         let guest = Guest { series, modules: &modules, programs: &[], words: &[] };
         let said = guest.say("lsmod; rmmod hello && echo unloaded; ls /modules");
         assert!(said.out.contains("hello"), "{said}");
-        said.has_all("", &["unloaded", "kecho.ko", "khttpd.ko", "dostp.ko", "pair.ko", "scarce.ko"]);
+        said.has_all("", &["unloaded", "kecho.ko", "khttpd.ko", "dostp.ko", "pair.ko", "scarce.ko", "ticking.ko"]);
     }
 }
 
