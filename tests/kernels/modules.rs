@@ -130,7 +130,10 @@ fn modules_are_built_for_every_kernel() {
         let guest = Guest { series, modules: &modules, programs: &[], words: &[] };
         let said = guest.say("lsmod; rmmod hello && echo unloaded; ls /modules");
         assert!(said.out.contains("hello"), "{said}");
-        said.has_all("", &["unloaded", "kecho.ko", "khttpd.ko", "dostp.ko", "pair.ko", "scarce.ko", "ticking.ko"]);
+        said.has_all(
+            "",
+            &["unloaded", "kecho.ko", "khttpd.ko", "dostp.ko", "pair.ko", "scarce.ko", "ticking.ko"],
+        );
     }
 }
 

@@ -79,7 +79,8 @@ impl Reload {
         self.control.set_pressure(settings.pressure);
         self.control.set_http2(settings.http2);
         self.control.apply(change);
-        Ok(self.unchanged(config).into_iter().chain(lines).chain(config.warnings()).collect())
+        let warnings = config.warnings().into_iter().map(|text| format!("warning: {text}"));
+        Ok(self.unchanged(config).into_iter().chain(lines).chain(warnings).collect())
     }
 
     /// How long a drain may take before the first reload.

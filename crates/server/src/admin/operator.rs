@@ -16,7 +16,7 @@ pub(super) fn is_wanted(request: &Request<'_>) -> bool {
 
 /// Field lines and body of the page.
 pub(super) fn page() -> (String, String) {
-    // Each state has keys of its own, drawn by the system.
+    // The system draws the keys of hashing once per thread; each page counts them up.
     let nonce = format!("{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1));
     let lines = format!(
         "Content-Security-Policy: default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
