@@ -82,7 +82,7 @@ fn first(text: &str) -> Option<&str> {
         let name = &rest[..rest.bytes().position(|byte| !is_of_name(byte)).unwrap_or(rest.len())];
         let is_of_family = |family: &&str| name.strip_prefix(*family).is_some_and(|rest| !rest.is_empty());
         let is_known = HOSTS.contains(&name) || TARGETS.contains(&name) || OTHERS.contains(&name);
-        (is_known || FAMILIES.iter().any(|family| is_of_family(&family))).then_some(name)
+        (is_known || FAMILIES.iter().any(is_of_family)).then_some(name)
     })
 }
 
