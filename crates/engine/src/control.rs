@@ -301,3 +301,22 @@ impl Control {
 fn is_same_socket(one: &ListenPlace, other: &ListenPlace) -> bool {
     one == other && one.address().is_none_or(|address| address.port() != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_that_moves_a_place_to_tls_names_the_way() {
+        let path = std::env::temp_dir().join(format!("staunch-moved-{}", std::process::id()));
+        let places = [ListenPlace::Unix(path.clone())];
+        let control = Control::new(&[Arc::new(Mailbox::<()>::new(Box::new(|| ())))]);
+        control.apply(control.prepare(&places, &[]).unwrap());
+        let refused = control.prepare(&[], &places).unwrap_err().to_string();
+        assert!(refused.contains("whether TLS is spoken there"), "{refused}");
+        drop(control.prepare(&places, &[]).unwrap());
+        assert!(path.exists(), "all stays as it was");
+        drop(control);
+        assert!(!path.exists());
+    }
+}
