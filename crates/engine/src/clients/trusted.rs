@@ -164,7 +164,7 @@ mod tests {
             ("2001:db8::/32", "2001:db9::1", false),
             ("::/0", "ffff::1", true),
             ("::/0", "192.0.2.1", false),
-            // Who comes by a socket file has no address.
+            // Peers of a socket file have no address.
             ("::/0", "::", false),
             ("::/127", "::", false),
             ("::/128", "::", true),

@@ -103,7 +103,7 @@ pub(crate) fn bind_beside(
     mode: u32,
 ) -> Result<Bound, StartError> {
     let result = match wanted {
-        // Whoever made it listens there alone: a file beside it would never get the name.
+        // Others listen there alone: a file beside it would never get the name.
         ListenPlace::Unix(_) if others.outlasting => Err(io::Error::other(
             "its socket was handed over, by systemd for example, and another `io` needs one of its own: \
              restart instead of an upgrade",
