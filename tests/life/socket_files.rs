@@ -185,7 +185,8 @@ fn status_by_tcp(address: SocketAddr, target: &str) -> u16 {
 #[test]
 fn a_reload_adds_and_removes_files() {
     for io in WAYS {
-        let house = house(io, "listen = ['127.0.0.1:0']\n");
+        // A file in the same folder, so that a confined process may make others there.
+        let house = house(io, "listen = ['127.0.0.1:0', 'unix:FOLDER/first.sock']\n");
         let path = house.path("http.sock");
         let folder = path.parent().expect("a folder").to_owned();
         write(&folder, io, BOTH);
