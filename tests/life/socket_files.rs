@@ -185,7 +185,8 @@ fn status_by_tcp(address: SocketAddr, target: &str) -> u16 {
 #[test]
 fn a_reload_adds_and_removes_files() {
     for io in WAYS {
-        let house = house(io, "listen = ['127.0.0.1:0']\n");
+        // A file in the same folder, so that a confined process may make others there.
+        let house = house(io, "listen = ['127.0.0.1:0', 'unix:FOLDER/first.sock']\n");
         let path = house.path("http.sock");
         let folder = path.parent().expect("a folder").to_owned();
         write(&folder, io, BOTH);
@@ -210,13 +211,11 @@ fn a_file_of_others_stays() {
     let path = folder.join("http.sock");
     let mut activate = Command::new("systemd-socket-activate");
     activate.arg("--listen").arg(&path).args(["--fdname", "web", "-E", "STAUNCH_BINARY"]);
-    activate.arg(binary()).arg("serve").arg(folder.join("site")).args([
-        "--workers",
-        "2",
-        "--listen",
-        "fd:web",
-    ]);
-    activate.args(["--listen", "127.0.0.1:0", "--pid-file"]).arg(folder.join("pid")).stdin(Stdio::null());
+    const HANDED: &str = "listen = ['fd:web', '127.0.0.1:0']\n";
+    write(&folder, "epoll", HANDED);
+    activate.arg(binary()).arg("serve").arg("--config").arg(folder.join("settings.toml"));
+    activate.args(["--workers", "2", "--pid-file"]).arg(folder.join("pid")).stdin(Stdio::null());
+    let settings = folder.clone();
     let first = path.clone();
     let waiting = std::thread::spawn(move || {
         let start = std::time::Instant::now();
@@ -237,7 +236,126 @@ fn a_file_of_others_stays() {
     let last = house.upgrade();
     assert_eq!(ask(&path, "/small.txt", "").expect("an answer").1, SMALL);
     assert_eq!(house.end(), Some(0));
+    // Another engine needs a socket of its own, which the name would never lead to.
+    write(&settings, "uring", HANDED);
+    house.signal(Signal::USR2);
+    house.until_said("restart instead of an upgrade", 1);
+    assert_eq!(ask(&path, "/small.txt", "").expect("an answer").1, SMALL);
     house.signal(Signal::TERM);
     house.until("the last process ends", |_| (!house::is_running(last)).then_some(()));
     assert!(path.exists());
+}
+
+/// The names of socket files in the folder of a house.
+fn sockets_in(house: &House) -> Vec<String> {
+    let entries = fs::read_dir(house.path("")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+    let mut names: Vec<String> = names.filter(|name| name.contains(".sock")).collect();
+    names.sort();
+    names
+}
+
+/// The former process passes away when it has handed over.
+fn upgrade(house: &mut House) {
+    let before = house.process().expect("a process");
+    house.upgrade();
+    house.until("the former process ends", |_| (!house::is_running(before)).then_some(()));
+}
+
+#[test]
+fn a_name_that_others_removed_or_took_is_no_reason_to_fail() {
+    for io in WAYS {
+        let mut house = house(io, BOTH);
+        let path = house.path("http.sock");
+        fs::remove_file(&path).expect("a file");
+        upgrade(&mut house);
+        let _stranger = UnixListener::bind(&path).expect("a socket");
+        upgrade(&mut house);
+        assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+        let last = house.process().expect("a process");
+        house.signal(Signal::TERM);
+        house.until("the last process ends", |_| (!house::is_running(last)).then_some(()));
+        assert_eq!(sockets_in(&house), ["http.sock"], "{io}: the stranger's");
+    }
+}
+
+#[test]
+fn an_upgrade_gives_the_mode_anew_and_removes_what_is_not_wanted() {
+    for io in WAYS {
+        let mut house = house(io, &format!("{BOTH}socket_mode = '0660'\n"));
+        let path = house.path("http.sock");
+        write(&house.path(""), io, &format!("{BOTH}socket_mode = '0600'\n"));
+        upgrade(&mut house);
+        assert_eq!(fs::symlink_metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
+        assert_eq!(ask(&path, "/small.txt", "").expect("an answer").1, SMALL, "{io}");
+        write(&house.path(""), io, "listen = ['127.0.0.1:0']\n");
+        upgrade(&mut house);
+        assert_eq!(sockets_in(&house), [""; 0], "{io}");
+    }
+}
+
+/// Each stop comes after a file was bound.
+#[test]
+fn a_start_a_reload_and_an_upgrade_that_fail_leave_nothing() {
+    const MORE: &str = "listen = ['127.0.0.1:0', 'unix:FOLDER/http.sock', 'unix:FOLDER/more.sock', \
+                        'unix:/absent/http.sock']\n";
+    let house = house("epoll", BOTH);
+    let path = house.path("http.sock");
+    let inode = fs::symlink_metadata(&path).expect("a file").ino();
+    let place = format!("unix:{}", house.path("other.sock").display());
+    let words = ["--listen", &place, "--pid-file", "/absent/pid"];
+    assert!(!finish(serve(&house.path("site")).args(words)).status.success());
+    write(&house.path(""), "epoll", MORE);
+    house.signal(Signal::HUP);
+    house.until_said("the configuration stays as it was", 1);
+    for (failed, io) in ["epoll", "uring"].into_iter().enumerate() {
+        write(&house.path(""), io, MORE);
+        house.signal(Signal::USR2);
+        house.until_said("the upgrade failed, this process goes on", failed + 1);
+    }
+    assert_eq!(sockets_in(&house), ["http.sock"]);
+    assert_eq!(fs::symlink_metadata(&path).expect("a file").ino(), inode);
+    assert_eq!(ask(&path, "/small.txt", "").expect("an answer").1, SMALL);
+}
+
+/// A process whom nobody would find does not take over, and gives back the names that it had taken.
+#[test]
+fn an_upgrade_that_cannot_take_every_name_takes_none() {
+    const TWO: &str = "listen = ['127.0.0.1:0', 'unix:FOLDER/http.sock', 'unix:FOLDER/more.sock']\n";
+    let house = house("epoll", TWO);
+    let [first, second] = [house.path("http.sock"), house.path("more.sock")];
+    let inode = fs::symlink_metadata(&first).expect("a file").ino();
+    fs::remove_file(&second).expect("a file");
+    fs::write(&second, "a file").expect("a file");
+    write(&house.path(""), "uring", TWO);
+    house.signal(Signal::USR2);
+    house.until_said("the upgrade failed, this process goes on", 1);
+    assert!(house.said().contains("there is another file, which is no socket"), "{}", house.said());
+    assert_eq!(sockets_in(&house), ["http.sock", "more.sock"]);
+    assert_eq!(fs::symlink_metadata(&first).expect("a file").ino(), inode);
+    assert_eq!(ask(&first, "/small.txt", "").expect("an answer").1, SMALL);
+    assert_eq!(fs::read(&second).expect("a file"), b"a file");
+}
+
+/// Started as root, it serves as another user, who removes the file at the end.
+#[test]
+fn a_file_is_its_users() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = house::new_folder();
+    let nobody = 65534;
+    std::os::unix::fs::chown(&folder, Some(nobody), Some(nobody)).expect("our own folder");
+    write(&folder, "auto", &format!("{BOTH}user = 'nobody'\nsocket_mode = '0660'\n"));
+    let mut command = Command::new(binary());
+    command.arg("serve").arg("--config").arg(folder.join("settings.toml")).arg("--pid-file");
+    command.arg(folder.join("pid")).stdin(Stdio::null());
+    let mut house = House::of(folder, &mut command);
+    let path = house.path("http.sock");
+    let found = fs::symlink_metadata(&path).expect("a file");
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (nobody, nobody, 0o660));
+    upgrade(&mut house);
+    assert_eq!(ask(&path, "/small.txt", "").expect("an answer").1, SMALL);
+    house.signal(Signal::TERM);
+    house.until("the file is gone", |_| (!path.exists()).then_some(()));
 }

@@ -50,11 +50,15 @@ impl Confinement {
     /// What of these is not within what was asked for at the start, and can be reached only after a restart.
     pub fn lacks<'a>(&self, paths: &'a Paths) -> Option<&'a Path> {
         self.now.fence.as_ref()?;
-        let Paths { read, write, .. } = &self.paths;
+        let Paths { read, write, sockets, .. } = &self.paths;
         let written = |path: &Path| write.iter().any(|folder| path.starts_with(folder));
+        // Where files are written sockets may not be made.
+        let made = |path: &Path| sockets.iter().any(|folder| path.starts_with(folder));
         let reached = |path: &Path| written(path) || read.iter().any(|folder| path.starts_with(folder));
         let unread = paths.read.iter().find(|path| !reached(path));
-        unread.or_else(|| paths.write.iter().find(|path| !written(path))).map(PathBuf::as_path)
+        let unwritten = || paths.write.iter().find(|path| !written(path));
+        let unmade = || paths.sockets.iter().find(|path| !made(path));
+        unread.or_else(unwritten).or_else(unmade).map(PathBuf::as_path)
     }
 }
 
@@ -106,12 +110,16 @@ mod tests {
     fn what_is_new_is_lacking_and_what_lies_within_is_not() {
         let fence = Fence { abi: "7".into(), digest: 1 };
         let known = paths(&["/srv/app", "/etc/staunch"], &["/var/log/staunch"]);
+        let with_socket = |folder: &str| Paths { sockets: [folder.into()].into(), ..Paths::default() };
+        let known = Paths { sockets: with_socket("/run/staunch").sockets, ..known };
         let confinement = Confinement::of(Ok(fence), Err("no filter".into()), known.clone(), None);
         let table = [
             (known.clone(), None),
             (paths(&["/srv/app/next", "/var/log/staunch"], &["/var/log/staunch/old"]), None),
             (paths(&["/srv/apples"], &[]), Some("/srv/apples")),
             (paths(&["/srv/app"], &["/srv/app"]), Some("/srv/app")),
+            (with_socket("/run/staunch/sites"), None),
+            (with_socket("/var/log/staunch"), Some("/var/log/staunch")),
         ];
         for (wanted, lacking) in table {
             assert_eq!(confinement.lacks(&wanted), lacking.map(Path::new), "{wanted:?}");

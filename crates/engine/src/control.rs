@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -33,6 +34,8 @@ pub struct Control {
 #[derive(Default)]
 struct Open {
     listeners: Vec<Listener>,
+    /// Socket files that were left to this process, which listens there no longer.
+    unwanted: Vec<SocketFile>,
     next_number: u32,
 }
 
@@ -40,11 +43,21 @@ struct Listener {
     name: ListenerName,
     wanted: ListenPlace,
     place: ListenPlace,
-    copies: Vec<OwnedFd>,
-    /// The name of a socket file that is this process's own, or was left to it.
+    /// The name of a socket file that is this process's own, or was left to it; removed before its socket is
+    /// closed.
     file: Option<SocketFile>,
+    copies: Vec<OwnedFd>,
     /// See [`Inherited::outlasting`].
     outlasting: bool,
+}
+
+impl Listener {
+    /// Has a socket file take its name, if it has it not yet, and its mode.
+    fn take_name(&mut self, mode: u32) -> Result<(), StartError> {
+        let (Some(file), Some(path)) = (&mut self.file, self.wanted.file()) else { return Ok(()) };
+        let taken = if file.path() == path { file.set_mode(mode) } else { file.exchange(path) };
+        taken.map_err(|error| listening::refused(&self.wanted, &error))
+    }
 }
 
 /// Places that are bound and not yet listened at, each with copies of its sockets, and others that are to
@@ -54,13 +67,6 @@ pub struct Change {
     /// With whether TLS is spoken there.
     added: Vec<(Bound, Vec<OwnedFd>, bool)>,
     removed: Vec<ListenerName>,
-}
-
-/// A file at which nobody will listen is removed.
-impl Drop for Change {
-    fn drop(&mut self) {
-        self.added.iter().filter_map(|(bound, ..)| bound.file.as_ref()).for_each(SocketFile::remove);
-    }
 }
 
 impl Control {
@@ -101,10 +107,36 @@ impl Control {
             wanted: bound.wanted.clone(),
             place: bound.place.clone(),
             copies,
-            file: bound.file.take().filter(|_| !outlasting),
+            file: bound.file.take(),
             outlasting,
         });
         name
+    }
+
+    /// Remembers socket files that were left to this process, to be removed once it serves elsewhere.
+    pub(crate) fn note_unwanted(&self, files: Vec<SocketFile>) {
+        self.open().unwanted = files;
+    }
+
+    /// Gives every socket file to the user who will serve.
+    ///
+    /// # Errors
+    /// Those of `give`, as a sentence.
+    pub fn give_files(&self, give: impl Fn(&Path) -> io::Result<()>) -> Result<(), StartError> {
+        for Listener { wanted, file, .. } in &self.open().listeners {
+            if let Some(file) = file.as_ref().filter(|file| file.is_there()) {
+                let given = give(file.path());
+                given.map_err(|error| {
+                    StartError::System(format!("{wanted} cannot be given to the user: {error}"))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the socket files that are this process's own: it ends, without a drain.
+    pub fn remove_files(&self) {
+        self.open().listeners.iter_mut().for_each(|listener| drop(listener.file.take()));
     }
 
     /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then. Nothing is
@@ -115,8 +147,10 @@ impl Control {
             if listener.outlasting {
                 self.tell_all(|| Order::Leave { name: listener.name, at_once: true });
             }
-            // A queue that is nobody's has no name.
-            listener.file.iter().filter(|_| !drain.leave_queues).for_each(SocketFile::remove);
+            // A queue that is nobody's has no name: else it is removed here.
+            if drain.leave_queues {
+                listener.file.into_iter().for_each(SocketFile::leave);
+            }
         }
         // khttpd gives what waits there to another process, or answers it.
         self.tell_all(|| Order::Leave { name: ListenerName::HANDOVER, at_once: true });
@@ -184,7 +218,13 @@ impl Control {
             match removed.iter().position(is_present) {
                 Some(present) => _ = removed.swap_remove(present),
                 None => {
-                    let bound = listening::bind(wanted, Vec::new(), self.workers(), self.socket_mode)?;
+                    if removed.iter().any(|(_, present)| is_same_socket(present, wanted)) {
+                        return Err(StartError::System(format!(
+                            "cannot listen on {wanted}: whether TLS is spoken there is not changed by a \
+                             reload; an upgrade (USR2) or a restart changes it"
+                        )));
+                    }
+                    let bound = listening::bind(wanted, None, self.workers(), self.socket_mode)?;
                     let copies = bound.copies().map_err(|error| listening::refused(wanted, &error))?;
                     added.push((bound, copies, is_secured));
                 }
@@ -194,8 +234,8 @@ impl Control {
     }
 
     /// Listens where `prepare` has bound, and no longer where nobody wants it. Connections live on.
-    pub fn apply(&self, mut change: Change) {
-        for (mut bound, copies, is_secured) in std::mem::take(&mut change.added) {
+    pub fn apply(&self, change: Change) {
+        for (mut bound, copies, is_secured) in change.added {
             let name = self.enter(&mut bound, copies, false, is_secured);
             for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
@@ -204,24 +244,29 @@ impl Control {
         let is_removed = |listener: &mut Listener| change.removed.contains(&listener.name);
         let removed: Vec<Listener> = self.open().listeners.extract_if(.., is_removed).collect();
         for Listener { name, outlasting: at_once, file, .. } in removed {
-            file.iter().for_each(SocketFile::remove);
+            drop(file);
             self.tell_all(|| Order::Leave { name, at_once });
         }
     }
 
-    /// Has socket files take their names that were made beside another process's. Whoever connects from now
-    /// on comes here, and those in the other's queue are served by the other. To be called once this process
-    /// serves.
+    /// Has socket files take their names that were made beside another process's, and files that were left
+    /// their mode; all become this process's own. Whoever connects from now on comes here, and those in the
+    /// other's queue are served by the other. To be called once this process serves.
     ///
     /// # Errors
-    /// A name that cannot be taken, as a sentence.
+    /// Every name that cannot be taken, in a sentence: then the other process has all names as before.
     pub fn take_names(&self) -> Result<(), StartError> {
-        for listener in &mut self.open().listeners {
-            if let (Some(file), Some(path)) = (&mut listener.file, listener.wanted.file()) {
-                listening::take_name(file, path)
-                    .map_err(|error| listening::refused(&listener.wanted, &error))?;
-            }
+        let mut open = self.open();
+        let taken = open.listeners.iter_mut().map(|listener| listener.take_name(self.socket_mode));
+        let faults: Vec<String> = taken.filter_map(Result::err).map(|fault| fault.to_string()).collect();
+        let unwanted = std::mem::take(&mut open.unwanted);
+        let files = open.listeners.iter_mut().filter_map(|listener| listener.file.as_mut());
+        if !faults.is_empty() {
+            files.for_each(SocketFile::give_back);
+            return Err(StartError::System(faults.join("; ")));
         }
+        files.for_each(SocketFile::own);
+        unwanted.into_iter().for_each(|mut file| file.remove());
         Ok(())
     }
 
@@ -236,6 +281,7 @@ impl Control {
                 wanted: listener.wanted.clone(),
                 sockets,
                 backend: None,
+                file: listener.file.as_ref().map(SocketFile::number),
                 outlasting: listener.outlasting,
             })
         };
@@ -248,5 +294,29 @@ impl Control {
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Whether two places can be listened at by one socket alone: not if any free port is asked for.
+fn is_same_socket(one: &ListenPlace, other: &ListenPlace) -> bool {
+    one == other && one.address().is_none_or(|address| address.port() != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_that_moves_a_place_to_tls_names_the_way() {
+        let path = std::env::temp_dir().join(format!("staunch-moved-{}", std::process::id()));
+        let places = [ListenPlace::Unix(path.clone())];
+        let control = Control::new(&[Arc::new(Mailbox::<()>::new(Box::new(|| ())))]);
+        control.apply(control.prepare(&places, &[]).unwrap());
+        let refused = control.prepare(&[], &places).unwrap_err().to_string();
+        assert!(refused.contains("whether TLS is spoken there"), "{refused}");
+        drop(control.prepare(&places, &[]).unwrap());
+        assert!(path.exists(), "all stays as it was");
+        drop(control);
+        assert!(!path.exists());
     }
 }

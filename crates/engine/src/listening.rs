@@ -12,7 +12,7 @@ use staunch_netio::Io;
 use self::leaving::OpenListeners;
 use self::resting::Resting;
 pub use self::sockets::Inherited;
-pub(crate) use self::sockets::{Bound, bind, bind_beside, refused, take_name};
+pub(crate) use self::sockets::{Bound, bind, bind_beside, refused};
 use crate::order::ListenerName;
 
 /// The listeners of one worker.

@@ -53,7 +53,7 @@ fn serve(loader: &Loader, mut arrival: Takeover) -> Result<(), Failure> {
     let opening = BeforeBinding { config: &config, user: user.as_ref(), notice: &seeing.notice, takes_over };
     let parts = Parts::open(&opening, arrival.descriptors())?;
     settings.tls = Some(parts.served.certificates.settings(&config, secured));
-    let mut engine = bind(settings, &mut arrival, &config)?;
+    let mut engine = bind(settings, &mut arrival, &config, user.as_ref())?;
     parts.bound(&surroundings(&engine, &config, &seeing.notice, takes_over))?;
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
@@ -81,7 +81,9 @@ fn serve(loader: &Loader, mut arrival: Takeover) -> Result<(), Failure> {
         seeing: Arc::clone(&seeing),
     };
     arrival.keep(duties(&engine, reload), &pid_file)?;
+    let control = engine.control();
     let end = work(engine, &parts.served, &seeing, page);
+    control.remove_files();
     parts.end();
     drop(pid_file);
     seeing.finish();
@@ -94,8 +96,16 @@ fn start_starter(config: &Config, arrival: &mut Takeover, user: Option<&Identity
 }
 
 /// The engine, with everything that connections are taken from.
-fn bind(settings: Settings, arrival: &mut Takeover, config: &Config) -> Result<Engine<Mail>, Failure> {
+fn bind(
+    settings: Settings,
+    arrival: &mut Takeover,
+    config: &Config,
+    user: Option<&Identity>,
+) -> Result<Engine<Mail>, Failure> {
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    if let Some(user) = user.filter(|_| rustix::process::geteuid().is_root()) {
+        engine.control().give_files(|file| user.give(file)).map_err(blame)?;
+    }
     behind_khttpd::open(&mut engine, config)?;
     Ok(engine)
 }

@@ -16,7 +16,8 @@ group! {
     /// for port 0). Port 0 takes a free one, which the start-up block names. `fd:NAME` takes a socket that
     /// systemd hands over. `unix:/PATH` makes a socket file, for a proxy on this host: it replaces what a
     /// server left that was killed, but never one at which somebody listens, and is removed at the end.
-    /// Peers of a file have the address `unix:` in logs, `allow`, `deny` and `trusted_proxies`.
+    /// Peers of a file have the address `unix:` in logs, `allow`, `deny` and `trusted_proxies`; no other
+    /// block holds them, not even `::/0`.
     listen: Many<Listen> = Some("127.0.0.1:8080"), Values, reload, "[\"127.0.0.1:8080\", \"[::1]:8080\"]";
     /// Mode of socket files: who may connect
     /// Digits as for chmod(1). Whoever may write to the file may connect; `0660` is for the server's user and

@@ -18,6 +18,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, OnceLock};
 
+use staunch_netio::UNIX_PEER;
+
 use super::policy::ClientRate;
 use super::trusted::bits;
 use crate::limits::{CLIENT_ATTEMPTS_MAX, CLIENT_BUCKETS_COUNT};
@@ -38,13 +40,19 @@ impl ClientTable {
     }
 }
 
-/// A client: an address, or all addresses of a prefix of IPv6.
+/// A client: an address, or all addresses of a prefix of IPv6, or all who come by socket files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client(u128);
 
 impl Client {
+    /// No prefix of addresses: `::` would be the one of `::1`, too.
+    const BY_FILES: Self = Self(u128::MAX);
+
     /// The client of an address.
     pub(crate) fn new(address: IpAddr, prefix_ipv6: u8) -> Self {
+        if address == UNIX_PEER {
+            return Self::BY_FILES;
+        }
         let address = address.to_canonical();
         let free_bits = if address.is_ipv4() { 0 } else { 128 - u32::from(prefix_ipv6.min(128)) };
         Self(bits(address) & u128::MAX.checked_shl(free_bits).unwrap_or(0))

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use staunch_netio::UNIX_PEER;
 use staunch_protocol::Request;
 
 /// Blocks of addresses, such as those from which only proxies of ours connect. Cheap to clone.
@@ -38,8 +39,12 @@ impl Trusted {
         self.0.is_empty()
     }
 
-    /// Whether this address is in one of the blocks.
+    /// Whether this address is in one of the blocks. Peers of socket files are in no block of addresses, but
+    /// the one that is theirs alone.
     pub fn contains(&self, address: IpAddr) -> bool {
+        if address == UNIX_PEER {
+            return self.0.iter().any(|block| block.address == 0 && block.free_bits == 0);
+        }
         let (address, is_ipv4) = (bits(address), address.to_canonical().is_ipv4());
         let alike = |block: &Block| (address ^ block.address).checked_shr(block.free_bits).unwrap_or(0) == 0;
         self.0.iter().any(|block| block.is_ipv4 == is_ipv4 && alike(block))
@@ -159,6 +164,11 @@ mod tests {
             ("2001:db8::/32", "2001:db9::1", false),
             ("::/0", "ffff::1", true),
             ("::/0", "192.0.2.1", false),
+            // Peers of a socket file have no address.
+            ("::/0", "::", false),
+            ("::/127", "::", false),
+            ("::/128", "::", true),
+            ("::/128", "::1", false),
             ("::ffff:10.0.0.0/104", "10.1.1.1", true),
             ("fd00::1/128", "fd00::1", true),
             ("fd00::1/128", "fd00::2", false),

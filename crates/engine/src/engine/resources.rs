@@ -103,13 +103,12 @@ pub(super) fn listen(
     for (wanted, is_secured) in plain.chain(secured) {
         let position = inherited.iter().position(|inherited| inherited.wanted == *wanted);
         let inherited = position.map(|position| inherited.swap_remove(position));
+        let inherited = inherited.filter(|inherited| !inherited.sockets.is_empty());
         let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
-        let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
         let (workers, mode) = (settings.workers.len(), settings.socket_mode);
-        let mut bound = if share_queues || sockets.is_empty() {
-            listening::bind(wanted, sockets, workers, mode)?
-        } else {
-            listening::bind_beside(wanted, &sockets, workers, mode)?
+        let mut bound = match inherited {
+            Some(others) if !share_queues => listening::bind_beside(wanted, &others, workers, mode)?,
+            inherited => listening::bind(wanted, inherited, workers, mode)?,
         };
         let name = control
             .note(&mut bound, outlasting, is_secured)
@@ -123,5 +122,6 @@ pub(super) fn listen(
             listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
         }
     }
+    control.note_unwanted(inherited.iter().filter_map(Inherited::left_file).collect());
     Ok(all)
 }

@@ -206,8 +206,11 @@ mod tests {
         assert_ne!(owner(&path), before);
         first.leave_name();
         assert!(path.exists(), "the next one's name stays");
-        drop(next);
+        let Entrance::Unix(socket, file) = next else { panic!("a socket file") };
+        drop(socket);
         // As a killed server leaves it.
+        std::mem::forget(file);
+        assert!(path.exists());
         let after = Entrance::open(&address, false).expect("a socket");
         after.leave_name();
         assert!(!path.exists());

@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::sockopt;
 use serde_json::{Map, Value, json};
 use staunch_engine::Inherited;
+use staunch_netio::unix_listener::FileNumber;
 use staunch_netio::{ListenPlace, handover, socket};
 
 use crate::descriptors::Descriptors;
@@ -126,8 +127,9 @@ fn from_process(text: &str) -> Result<Received, String> {
         let outlasting = told["outlasting"].as_bool().unwrap_or(false);
         let wanted: ListenPlace = wanted;
         let takes_ipv4 = sockets.first().is_some_and(|socket| takes_ipv4(socket, &wanted));
+        let file = file_number(&told["file"]);
         let inherited =
-            Some(Inherited { wanted: wanted.clone(), sockets, backend: backend.clone(), outlasting });
+            Some(Inherited { wanted: wanted.clone(), sockets, backend: backend.clone(), file, outlasting });
         handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), takes_ipv4, inherited });
     }
     let pipe = |name: &str| {
@@ -143,6 +145,11 @@ fn from_process(text: &str) -> Result<Received, String> {
         further.put(name, Some(pipe(name)?));
     }
     Ok(Received { handed, ready: Some(Ready { word, left }), further })
+}
+
+/// Device and number of a socket file, which an earlier version does not tell.
+fn file_number(told: &Value) -> Option<FileNumber> {
+    Some(FileNumber { device: told[0].as_u64()?, inode: told[1].as_u64()? })
 }
 
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
@@ -163,7 +170,13 @@ fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
             wanted: wanted.clone(),
             names: name.into_iter().chain([number.to_string()]).collect(),
             takes_ipv4: takes_ipv4(&socket, &wanted),
-            inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }),
+            inherited: Some(Inherited {
+                wanted,
+                sockets: vec![socket],
+                backend: None,
+                file: None,
+                outlasting: true,
+            }),
         }))
     };
     (FIRST..FIRST.saturating_add(count)).filter_map(|number| take(number).transpose()).collect()
@@ -196,6 +209,7 @@ pub(super) fn describe(
             "wanted": inherited.wanted.to_string(),
             "names": names,
             "descriptors": descriptors,
+            "file": inherited.file.map(|FileNumber { device, inode }| [device, inode]),
             "outlasting": inherited.outlasting,
         })
     };
@@ -245,8 +259,10 @@ mod tests {
             takes_ipv4: false,
             inherited: None,
         }];
+        let file = Some(FileNumber { device: 1 << 40, inode: u64::MAX });
+        let left = vec![socket];
         let sockets =
-            [Inherited { wanted: wanted.clone(), sockets: vec![socket], backend: None, outlasting: true }];
+            [Inherited { wanted: wanted.clone(), sockets: left, backend: None, file, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
         let mut further = Descriptors::default();
         for name in ["tickets", "live", "new"] {
@@ -271,6 +287,7 @@ mod tests {
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));
         assert_eq!((inherited.backend.as_deref(), inherited.outlasting), (Some("epoll"), true));
+        assert_eq!(inherited.file, file);
         drop(ready.unwrap().tell(true));
     }
 

@@ -104,7 +104,7 @@ impl Watch {
             let _ = answers.recv();
         }
         if let Err(error) = self.duties.control.take_names() {
-            self.say(&error.to_string());
+            self.fail(ready.as_ref(), &error.to_string());
         }
         self.duties.seeing.serve();
         let Some(ready) = ready else {
@@ -116,6 +116,18 @@ impl Watch {
         }
         // systemd hears of it by the former process, which it still believes.
         Some(ready.tell(self.duties.shares_queues))
+    }
+
+    /// Ends instead of serving where nobody would find it; the process before this one goes on.
+    #[cold]
+    fn fail(&self, ready: Option<&Ready>, why: &str) -> ! {
+        self.say(why);
+        self.duties.control.remove_files();
+        self.duties.seeing.finish();
+        if let Some(last_words) = ready.and_then(Ready::last_words) {
+            last_words.say(why);
+        }
+        process::exit(1)
     }
 
     /// Waits for a signal, for the process that takes over, or for a moment that was set.

@@ -58,6 +58,8 @@ fn a_prefix_of_ipv6_is_one_client_and_an_address_of_ipv4_is_one() {
     assert!(!same("192.0.2.1", "192.0.2.2", 0));
     assert!(same("192.0.2.1", "::ffff:192.0.2.1", 64));
     assert!(!same("::", "0.0.0.0", 128));
+    // Peers of socket files are a client of their own.
+    assert!(same("::", "::", 64) && !same("::", "::1", 64) && !same("::", "2001:db8::1", 0));
 }
 
 #[test]
