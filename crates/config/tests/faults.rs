@@ -39,7 +39,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("[[site]]\nhosts = ['*.b']\ncanonical_host = 'b'", "a.toml:3:1: canonical_host: b is not one of"),
     (
         "[[site]]\nhosts = ['a']\ncanonical_host = 'https://a/b'",
-        "a.toml:3:18: canonical_host: \"https://a/b\" is not [http[s]://]HOST[:PORT]|off: write a host",
+        "a.toml:3:18: canonical_host: \"https://a/b\" is wrong: write a host",
     ),
     ("[[path]]\ndeny = true", "a.toml:1:1: match: missing: write for example `match = \"/assets/*\"`"),
     ("max_connections = 10\nsoft_connections = 11", "a.toml:2:1: soft_connections: 11 is more than"),
@@ -244,7 +244,7 @@ fn a_rule_is_checked_as_a_whole() {
         ("basic_auth = { users = { a = \"***\" } }", "this stands for a hash that was hidden"),
         ("allow = [\"10.0.0.0/8\", \"10.0.0.0/33\"]", "\"10.0.0.0/33\" is wrong"),
         ("deny = [\"all\"]", "\"all\" is wrong"),
-        ("deny = \"yes\"", "\"yes\" is not"),
+        ("deny = \"yes\"", "\"yes\" is wrong"),
         ("allow = []", "allow: nobody is named"),
         ("response_work = \"2s\"", "write a time up to 1s"),
         ("root = \".\"", "`root` belongs in the site, above its paths, not to a path"),
@@ -278,11 +278,11 @@ fn many_faults_are_said_at_once_but_not_all() {
 fn flags_and_variables_are_blamed_by_their_names() {
     let flags = vec![("workers".into(), "x".into())];
     let faults = read(&Sources { flags: flags.clone(), ..Sources::default() }).expect_err("a wrong flag");
-    assert!(faults.only_flags() && faults.lines()[0].starts_with("--workers: \"x\" is not"), "{faults}");
+    assert!(faults.only_flags() && faults.lines()[0].starts_with("--workers: \"x\" is wrong"), "{faults}");
     let environment = vec![("STAUNCH_KEEP_ALIVE".into(), "x".into())];
     let faults = read(&Sources { flags, environment, file: None }).expect_err("two faults");
     assert!(
-        !faults.only_flags() && faults.lines()[1].starts_with("STAUNCH_KEEP_ALIVE: \"x\" is not"),
+        !faults.only_flags() && faults.lines()[1].starts_with("STAUNCH_KEEP_ALIVE: \"x\" is wrong"),
         "{faults}"
     );
     let file = Some(File { name: "a".into(), text: "[[site]]\nroot = '.'".into() });
