@@ -168,7 +168,7 @@ fn a_log_that_cannot_be_opened_keeps_nothing_from_being_served() {
     ] {
         let seen = start(&[flag, path]);
         assert!(get(seen.server.address(), "/ten", "").ends_with("0123456789"));
-        let ready = seen.ask("/readyz");
+        let ready = seen.readiness();
         assert!(body(&ready).contains(&format!("but: {words}")), "{ready}");
     }
     let seen = start(&["--access-log", "/absent/log", "--error-log", "{}/errors"]);
@@ -185,7 +185,7 @@ fn a_log_that_could_not_be_opened_is_found_when_it_can_be() {
     let seen = start(&["--access-log", "{}/later/log", "--error-log", "{}/later/errors", "--sandbox", "off"]);
     let folder = logs(&seen.tree).join("later");
     let log = folder.join("log");
-    let troubles = || seen.ask("/readyz").matches("but: ").count();
+    let troubles = || seen.readiness().matches("but: ").count();
     get(seen.server.address(), "/ten?lost", "");
     seen.await_metric("staunch_access_log_lines_total{outcome=\"failed\"}", 1.0);
     assert_eq!(troubles(), 2);
@@ -209,7 +209,7 @@ fn names_of_standard_outputs_are_no_files() {
         let seen = start(&["--access-log", place, "--error-log", errors, "--sandbox", "on"]);
         get(seen.server.address(), "/ten", "");
         seen.await_metric("staunch_access_log_lines_total{outcome=\"written\"}", 1.0);
-        assert_eq!(body(&seen.ask("/readyz")), "ready\n");
+        assert_eq!(body(&seen.readiness()), "ready\n");
         seen.signal(Signal::TERM);
         let line = "\"GET /ten HTTP/1.1\" 200 10";
         let said = seen.server.last_words();

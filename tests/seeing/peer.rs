@@ -83,6 +83,16 @@ impl Seen {
         get(self.admin, path, "")
     }
 
+    /// The answer of `/readyz` once what is served is prepared.
+    pub(crate) fn readiness(&self) -> String {
+        let mut answer = self.ask("/readyz");
+        while answer.ends_with("preparing\n") {
+            std::thread::sleep(Duration::from_millis(5));
+            answer = self.ask("/readyz");
+        }
+        answer
+    }
+
     /// The value of a sample of the metrics.
     pub(crate) fn metric(&self, sample: &str) -> f64 {
         let answer = self.ask("/metrics");

@@ -100,7 +100,7 @@ fn a_pipe_that_nobody_reads_yet_keeps_nothing_from_being_served() {
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     let seen = start(&["--access-log", pipe.to_str().expect("text")]);
     get(seen.server.address(), "/ten", "");
-    let ready = seen.ask("/readyz");
+    let ready = seen.readiness();
     assert!(ready.contains("but: access_log: the log "), "{ready}");
 }
 

@@ -2,9 +2,9 @@
 //! with it.
 //!
 //! The line to the agent is owned here. The server itself never connects to an authority nor writes the
-//! store; the agent serves nothing. Order of calls: [`Agent::start`] before the process is confined,
-//! [`Agent::listen`] once threads may be started, [`Agent::configure`] whenever the settings change,
-//! [`Agent::rest`] when another process takes over.
+//! store; the agent serves nothing. Order of calls: `Agent::start` before the process is confined,
+//! `Agent::listen` once threads may be started, `Agent::configure` whenever the settings change,
+//! `Agent::rest` when another process takes over.
 
 mod figures;
 mod listening;

@@ -3,8 +3,8 @@
 //! It owns the socket and the thread behind it. What is told and how nodes come to agree is a matter of
 //! `staunch_dostp::fabric`, which is pure. It must never be on the path of a request, nor hold a value.
 //!
-//! Order of calls: [`OpenFabric::open`] before the process is confined, [`OpenFabric::waker`] before live
-//! data starts, [`ServedFabric::start`] once threads may be started, [`ServedFabric::end`] at the end.
+//! Order of calls: `OpenFabric::open` before the process is confined, `OpenFabric::waker` before live
+//! data starts, `ServedFabric::start` once threads may be started, `ServedFabric::end` at the end.
 
 mod listener;
 mod load;

@@ -1,7 +1,7 @@
 //! The gate inside a server: put up before the server gives its rights up, run by a thread of it.
 //!
-//! Order: [`ServedGate::put_up`] once sockets are bound and before anything is confined, [`ServedGate::run`]
-//! afterwards, [`WorkingGate::take_down`] when the server has ended. What it cannot do once it is confined:
+//! Order: `ServedGate::put_up` once sockets are bound and before anything is confined, `ServedGate::run`
+//! afterwards, `WorkingGate::take_down` when the server has ended. What it cannot do once it is confined:
 //! see that
 //! interfaces are renamed or removed, and come back to one.
 

@@ -1,9 +1,9 @@
 //! The life of a server: how it arrives, what it obeys while it serves, and how it goes.
 //!
 //! It owns the signals of the process and what systemd is told. It must never be on the path of a request,
-//! nor wake up while nothing happens. Order of calls: [`Takeover::new`] before anything else is opened,
-//! [`Takeover::sockets`] for the engine, [`Takeover::write_pid_file`] before the server says where it
-//! listens, [`Takeover::keep`] when all that can fail has been tried, and then the engine runs.
+//! nor wake up while nothing happens. Order of calls: `Takeover::new` before anything else is opened,
+//! `Takeover::sockets` for the engine, `Takeover::write_pid_file` before the server says where it
+//! listens, `Takeover::keep` when all that can fail has been tried, and then the engine runs.
 //!
 //! | signal | what it does |
 //! |---|---|

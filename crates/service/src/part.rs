@@ -1,8 +1,8 @@
 //! The contract of a part of the server: what is done with each at every step of the server's life.
 //!
-//! Order of calls: a part is opened by a function of its own, before sockets are bound; [`Part::bound`]
-//! before the process is confined; [`Part::start`] once it is; then reloads and upgrades; [`Part::drain`] and
-//! [`Part::end`], which may come at any step, and more than once: what a part has opened is closed by it, or
+//! Order of calls: a part is opened by a function of its own, before sockets are bound; `Part::bound`
+//! before the process is confined; `Part::start` once it is; then reloads and upgrades; `Part::drain` and
+//! `Part::end`, which may come at any step, and more than once: what a part has opened is closed by it, or
 //! when the part is dropped. A part must never know the list it stands in.
 
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! What the operator sees: start-up block, access log, error log, admin address.
 //!
-//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::prepare`] and
-//! [`Seeing::commit`] once the process is who it will be, which starts the first threads, [`Seeing::show`]
-//! once the workers are there, both again and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and
-//! [`Seeing::finish`] at the end. It must never make anybody wait for whoever reads what it shows.
+//! Order of calls: `Seeing::open` while ports below 1024 can be had, `Seeing::prepare` and
+//! `Seeing::commit` once the process is who it will be, which starts the first threads, `Seeing::show`
+//! once the workers are there, both again and `Seeing::reopen` as signals ask, `Seeing::drain` and
+//! `Seeing::finish` at the end. It must never make anybody wait for whoever reads what it shows.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
