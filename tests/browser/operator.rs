@@ -20,6 +20,7 @@ fn the_operators_page_lives_and_loads_nothing_else() {
         "--admin",
         "127.0.0.1:0",
         "--live",
+        "on",
     ]);
     let server = Server::spawn(&mut command).expect("a server");
     let url = format!("http://{}", server.admin_address());

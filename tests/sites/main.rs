@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use staunch_engine::{Mailbox, Post};
 use staunch_server::{SiteConfig, SiteRules, SitesShared};
+use staunch_tests::house::waiting::until;
 use staunch_tests::tree::Tree;
 
 /// What a hundred exchanges may leave behind, in KiB: the allocator's own, and what is still being let go.
@@ -44,13 +45,7 @@ fn sites(root: &std::path::Path, count: usize, mark: usize) -> Vec<SiteConfig> {
 }
 
 fn settle(shared: &SitesShared) {
-    for _ in 0..10_000 {
-        if shared.progress().done {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    panic!("not prepared in twenty seconds: {:?}", shared.progress());
+    until("all is prepared", || shared.progress().done);
 }
 
 #[test]
