@@ -128,7 +128,7 @@ fn modules_are_built_for_every_kernel() {
     let modules = ["hello:fault=none", "kecho", "khttpd", "dostp", "pair", "scarce", "ticking"];
     for series in every_series() {
         let guest = Guest { series, modules: &modules, programs: &[], words: &[] };
-        let said = guest.say("lsmod; rmmod hello && echo unloaded; ls /modules");
+        let said = guest.say("lsmod; rmmod hello && echo unloaded; ls -1 /modules");
         assert!(said.out.contains("hello"), "{said}");
         said.has_all(
             "",

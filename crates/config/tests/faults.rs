@@ -114,7 +114,10 @@ const FAULTS: &[(&str, &str)] = &[
         "access_log_format = \"$status $bytes\"",
         "a.toml:1:21: access_log_format: \"$status $bytes\" is wrong: $bytes is not",
     ),
-    ("access_log_format = \"$bytes_sent\"", "$bytes_sent is not known: $body_bytes_sent is the length"),
+    (
+        "access_log_format = \"$bytes_sent\"",
+        "a.toml:1:21: access_log_format: \"$bytes_sent\" is wrong: $bytes_sent is not known: $body_bytes_sent is",
+    ),
     ("access_log_format = \"${status}\"", "write words without braces"),
     ("error_log = '-'", "write off for standard error, /dev/stdout for standard output"),
     ("error_log = 'syslog'", "write off: standard error is the journal under systemd"),

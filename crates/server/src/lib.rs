@@ -5,7 +5,7 @@
 //! compress, lock or allocate for a request whose answer is held and needs no decision.
 //!
 //! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
-//! [`SitesShared::handler`] once a worker, [`SitesShared::replace`] whenever what is served is to change.
+//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] whenever what is served is to change.
 #![forbid(unsafe_code)]
 
 mod admin;
