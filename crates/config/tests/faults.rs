@@ -116,7 +116,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "access_log_format = \"$bytes_sent\"",
-        "a.toml:1:21: access_log_format: \"$bytes_sent\" is wrong: $bytes_sent is not known: $body_bytes_sent is",
+        "a.toml:1:21: access_log_format: \"$bytes_sent\" is wrong: $bytes_sent is not known: $body",
     ),
     ("access_log_format = \"${status}\"", "write words without braces"),
     ("error_log = '-'", "write off for standard error, /dev/stdout for standard output"),
