@@ -140,8 +140,7 @@ impl Writer {
             Order::Output(output) => {
                 self.write_all();
                 self.output = output.map(|(sink, format)| (sink, Lines::new(format)));
-                // Lines that the former place lost are no trouble of this one.
-                self.trouble.lost = 0;
+                // What writing to the former place has noted is no trouble of this one.
                 let absence = self.output.as_ref().and_then(|(sink, _)| sink.absence());
                 self.counts.note(absence.map(str::to_owned));
             }
