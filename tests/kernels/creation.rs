@@ -6,7 +6,7 @@ use crate::is_possible;
 use crate::modules::{Guest, Said};
 use staunch_tests::process::binary;
 
-/// What the report says of threads and work items in a mode.
+/// The report about threads and work items in a mode.
 fn creation(said: &Said, mode: &str) -> Value {
     let beginning = format!("{mode}: ");
     let line = said.out.lines().find_map(|line| line.strip_prefix(&beginning));

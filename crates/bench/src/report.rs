@@ -206,7 +206,7 @@ pub(super) struct Report {
     pub(super) rounds: u32,
     /// Seconds of each measurement.
     pub(super) seconds: u32,
-    /// What came of each scenario.
+    /// The outcome of each scenario.
     pub(super) outcomes: Vec<ScenarioOutcome>,
 }
 

@@ -254,7 +254,7 @@ impl Page {
     }
 
     /// Writes a histogram of waits. A bound an octave: finer ones would be many more series, and say little.
-    /// What the kernel counted has no sum: it is taken from the middle of where each was counted.
+    /// Counts of the kernel have no sum: it is taken from the middle of where each was counted.
     fn waits(&mut self, name: &str, port: u16, waits: &[u64]) {
         let (mut count, mut sum_ns) = (0, 0.0);
         for (index, waits) in waits.iter().enumerate() {

@@ -173,7 +173,7 @@ impl Program {
         Ok(Counters::together(&self.line_counters()?))
     }
 
-    /// What each line has counted, in the order of [`Attach::ports`]. Frames that are no SYN stand in the
+    /// The counts of each line, in the order of [`Attach::ports`]. Frames that are no SYN stand in the
     /// first.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub connections: Option<ConnectionFigures>,
     /// What the controller makes of it.
     pub estimate: EstimateFigures,
-    /// What is seen of the host.
+    /// The readings of the host.
     pub host: HostFigures,
     /// The daemon itself.
     pub daemon: DaemonFigures,

@@ -1,7 +1,7 @@
 //! The program `staunch-load`: the load generator, the laboratory and the model, which `staunch load`,
 //! `staunch lab` and `staunch model` start with their own words. The server is built without any of it.
 //!
-//! It parses, wires and prints, and must never hold logic of its own.
+//! The program parses, wires and prints, and must never hold logic of its own.
 #![forbid(unsafe_code)]
 
 mod lab;
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// What manual pages have of a command and of all below it.
+    /// Manual pages of a command and of all below it.
     fn pages(command: &clap::Command) -> String {
         let mut text = Vec::new();
         let page = Man::new(command.clone());

@@ -72,7 +72,7 @@ pub enum IoChoice {
     Epoll,
 }
 
-/// What a lane does.
+/// The work of a lane.
 #[derive(Debug, Clone)]
 pub struct LanePlan {
     /// Its name, unique in the run.
@@ -89,7 +89,7 @@ pub struct LanePlan {
     pub reset_on_close: bool,
 }
 
-/// What a lane does.
+/// The work of a lane.
 #[derive(Debug, Clone)]
 pub enum LaneKind {
     /// Each connection sends its next request when it has the answer to the last.

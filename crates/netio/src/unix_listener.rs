@@ -124,7 +124,7 @@ impl SocketFile {
         self.number
     }
 
-    /// Whether it still has its name.
+    /// Whether the name still leads to this socket.
     pub fn is_there(&self) -> bool {
         FileNumber::of(&self.path).is_ok_and(|found| found == self.number)
     }

@@ -1,7 +1,7 @@
 //! The edges of a program, the same for the server's command and for the instruments: how it prints, how it
 //! ends at a panic, and the outline of its words, for manual pages and completions.
 //!
-//! It must never know a command, read a clock or start a process.
+//! The crate must never know a command, read a clock or start a process.
 #![forbid(unsafe_code)]
 
 mod ending;

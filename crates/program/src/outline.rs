@@ -1,9 +1,9 @@
 //! The outline of a command: its words as data, so that one program writes manual pages and completions of
 //! another.
 //!
-//! It owns what those need: names, flags, sentences, usage. Order of calls: [`Outline::of`] in the program
-//! that has the command, [`Outline::command`] in the one that writes. It must never be used to parse: values
-//! are not checked by it.
+//! An outline owns what those need: names, flags, sentences, usage. Order of calls: [`Outline::of`] in the
+//! program that has the command, [`Outline::command`] in the one that writes. It must never be used to parse:
+//! values are not checked by it.
 
 mod flag;
 

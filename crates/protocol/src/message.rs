@@ -60,7 +60,7 @@ pub enum BodyIn {
     Open,
 }
 
-/// What a session answered by itself.
+/// An answer that a session gave by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelfAnswered {
     /// The status that was sent.
@@ -69,7 +69,7 @@ pub struct SelfAnswered {
     pub body_bytes: usize,
 }
 
-/// What must follow the fields and the blank line of a response.
+/// The bytes that must follow the fields and the blank line of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyRule {
     /// The body.

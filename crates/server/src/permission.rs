@@ -20,7 +20,7 @@ use crate::rules::auth::{Auth, Remembered, Tag, credentials};
 use crate::rules::sharing::Sharing;
 use crate::shared::SiteShared;
 
-/// What a worker remembers of the credentials for a site.
+/// Credentials for a site that a worker remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Permission {
     good: Remembered,

@@ -69,11 +69,11 @@ pub(crate) enum Letter {
 /// What a load is asked for.
 #[derive(Debug, Clone)]
 pub(crate) enum Purpose {
-    /// What the load gives is the answer, or what the answer's folder is answered by.
+    /// The loaded content is the answer, or what the answer's folder is answered by.
     Content,
-    /// What the load gives answers for what is not there.
+    /// The loaded content answers for what is not there.
     Fallback,
-    /// What the load gives is the page of a problem.
+    /// The loaded content is the page of a problem.
     Page { problem: Problem, ruling: Option<Arc<Ruling>> },
 }
 
@@ -120,7 +120,7 @@ pub struct Progress {
     pub done: bool,
 }
 
-/// What the workers of a site share.
+/// State that the workers of a site share.
 pub(crate) struct SiteShared {
     /// As it was told, but for what only concerns which hosts it answers to, and with files of users read.
     told: SiteConfig,

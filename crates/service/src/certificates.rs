@@ -1,9 +1,9 @@
 //! Certificates and keys: from files or of the local authority, read whole and exchanged as a whole; and who
 //! vouches for clients.
 //!
-//! It owns what handshakes go by for as long as the process lives. It must never keep a key but within the
-//! store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what was
-//! there before goes on.
+//! The module owns what handshakes go by as long as the process lives. It must never keep a key but within
+//! the store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what
+//! was there before goes on.
 
 mod canonical;
 mod clients;
@@ -51,7 +51,7 @@ use crate::reach::OwnAddresses;
 /// which the session knows it; it is offered while the setting `http2` is on.
 const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 
-/// What handshakes go by, and where it comes from.
+/// Keys, certificates and tickets of handshakes, and the files they come from.
 pub(crate) struct Certificates {
     pub(crate) context: Arc<TlsContext>,
     store: Arc<CertificateStore>,
@@ -72,18 +72,18 @@ pub(crate) struct Certificates {
 /// Files with the pair that was read of them last, and a hash of its chain.
 type Known = HashMap<PathBuf, (Arc<CertificatePair>, u64)>;
 
-/// What is done when the files of a pair cannot be used.
+/// The way on when the files of a pair cannot be used.
 #[derive(Clone, Copy)]
 enum Faulty<'a> {
     /// Nothing is read: an operator waits for the word.
     Refused,
     /// A single site of several goes without, so that the others do not.
     LeftOut,
-    /// What was read of them before goes on.
+    /// The pair that was read before goes on.
     AsBefore(&'a Known),
 }
 
-/// What is in use, and by which settings.
+/// The certificates in use, and the settings that name them.
 #[derive(Default)]
 struct InUse {
     config: Option<Config>,
@@ -93,9 +93,9 @@ struct InUse {
     looks: u64,
     /// Files are to be read again: what was read for a reload is older than what was in use.
     is_overtaken: bool,
-    /// What was said last of files that cannot be used.
+    /// Sentences said last of files that cannot be used.
     fault: String,
-    /// What was said last of keys of tickets that cannot be used.
+    /// The sentence said last of keys of tickets that cannot be used.
     ticket_fault: String,
     /// Where HTTPS is spoken.
     port: u16,
@@ -107,9 +107,9 @@ struct InUse {
 #[derive(Default)]
 pub(crate) struct Pairs {
     pairs: Vec<Arc<CertificatePair>>,
-    /// What is to be said about them.
+    /// Sentences about the pairs.
     pub(crate) warnings: Vec<String>,
-    /// What is wrong with files that cannot be used.
+    /// Faults of files that cannot be used.
     troubles: Vec<String>,
     known: Known,
     /// Names for which an authority is asked, and has not given a certificate yet.
@@ -166,7 +166,7 @@ pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is watched: the files, and links by which they may become others.
+/// Names that are watched: the files, and links by which they may become others.
 fn watched_files(config: &Config) -> Vec<PathBuf> {
     files(config).into_iter().chain(ticket_keys::link(config)).collect()
 }
@@ -175,7 +175,7 @@ fn watched_files(config: &Config) -> Vec<PathBuf> {
 /// what is to be said of those that can be used.
 ///
 /// # Errors
-/// What is wrong with a file, with its name.
+/// The fault of a file, with its name.
 pub(crate) fn test(config: &Config) -> Result<Vec<String>, Failure> {
     refuse_lone_key(config)?;
     store(config)?;
@@ -243,7 +243,7 @@ impl Certificates {
         self.watched.tell();
     }
 
-    /// What the engine is told.
+    /// The settings of TLS for the engine.
     pub(crate) fn settings(&self, config: &Config, listen: Vec<ListenPlace>) -> TlsSettings {
         let timeout = config.deadlines.handshake_timeout;
         let handshake_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
@@ -254,7 +254,7 @@ impl Certificates {
     /// cannot be used is left out.
     ///
     /// # Errors
-    /// What is wrong with a file, with its name.
+    /// The fault of a file, with its name.
     pub(crate) fn read_to_start(&self, config: &Config) -> Result<Pairs, Failure> {
         self.read_all(config, Faulty::LeftOut)
     }
@@ -262,13 +262,13 @@ impl Certificates {
     /// Reads everything that the settings name, as it is now. Nothing changes.
     ///
     /// # Errors
-    /// What is wrong with a file, with its name.
+    /// The fault of a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
         self.read_all(config, Faulty::Refused)
     }
 
     fn read_all(&self, config: &Config, faulty: Faulty<'_>) -> Result<Pairs, Failure> {
-        // What changes from now on is seen. Which folders cannot be watched is said when they are in use.
+        // Changes from now on are seen. Which folders cannot be watched is said when they are in use.
         let _ = self.watched.add(&watched_files(config));
         let looks = self.in_use().looks;
         let clients = clients::read(config, now_unix_s())?;
@@ -369,14 +369,14 @@ impl Certificates {
         self.https.replace(read.names().filter(|_| leads), port, canonical_origins(config, port));
     }
 
-    /// What each certificate in use is for, and its last second since 1970; and so of files about clients.
+    /// The names of each certificate in use, and its last second since 1970; and so of files about clients.
     pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
         let one = |pair: &Arc<CertificatePair>| (pair.subjects_text(), pair.validity_unix_s().1);
         let own: Vec<_> = self.told().0.iter().map(one).collect();
         own.into_iter().chain(self.in_use().clients.ends()).collect()
     }
 
-    /// What is wrong with certificates at this moment, in sentences.
+    /// Faults of certificates at this moment, in sentences.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let (pairs, troubles) = &*self.told();
         let now = now_unix_s();

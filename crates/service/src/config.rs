@@ -1,6 +1,6 @@
 //! The settings of a server: what is asked of the system to read them, and what a test of them says.
 //!
-//! What a key means stands in `staunch-config`. This module brings the sources together and looks at the
+//! The meaning of a key stands in `staunch-config`. This module brings the sources together and looks at the
 //! files and folders that they name.
 
 mod exposure;

@@ -17,7 +17,8 @@ use staunch_server::metrics::ContentFigures;
 use crate::config::Failure;
 use crate::descriptors::Descriptors;
 
-/// What is known when parts are opened: nothing is bound, and the process is still the user that started it.
+/// The surroundings when parts are opened: nothing is bound, and the process is still the user that started
+/// it.
 pub(crate) struct BeforeBinding<'a> {
     pub(crate) config: &'a Config,
     /// The user that the process will be.
@@ -27,7 +28,7 @@ pub(crate) struct BeforeBinding<'a> {
     pub(crate) takes_over: bool,
 }
 
-/// What is known once sockets are bound.
+/// The surroundings once sockets are bound.
 pub(crate) struct Surroundings<'a> {
     pub(crate) config: &'a Config,
     pub(crate) notice: &'a Notice,

@@ -30,7 +30,7 @@ use crate::part::{BeforeBinding, Commit, Leaving, NewSettings, Part, Refusal, Su
 /// The parts of one server. What they have opened is closed when this is dropped.
 pub(crate) struct Parts {
     list: Vec<Arc<dyn Part>>,
-    /// What handshakes and requests need of them.
+    /// Handles of the parts that handshakes and requests need.
     pub(crate) served: Served,
 }
 

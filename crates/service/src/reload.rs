@@ -1,7 +1,7 @@
 //! The configuration read again while the server runs: all of it is applied, or nothing.
 //!
-//! It must never leave the server between two configurations: whatever can fail is tried before anything
-//! changes.
+//! A reload must never leave the server between two configurations: whatever can fail is tried before
+//! anything changes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::parts::Parts;
 use crate::seeing::Seeing;
 use crate::{confinement, settings};
 
-/// What is reached by a new configuration.
+/// Everything that a new configuration reaches.
 pub(crate) struct Reload {
     pub(crate) loader: Loader,
     /// The configuration the server was started with.
@@ -88,7 +88,7 @@ impl Reload {
         drain_times(&self.started)
     }
 
-    /// What only a restart changes.
+    /// Settings that only a restart changes.
     fn unchanged(&self, config: &Config) -> Option<String> {
         let keys = self.started.changed_needing_restart(config);
         (!keys.is_empty()).then(|| format!("only a restart or an upgrade changes {}", keys.join(", ")))

@@ -110,7 +110,7 @@ fn bind(
     Ok(engine)
 }
 
-/// What parts are told once sockets are bound.
+/// The surroundings of parts, once sockets are bound.
 fn surroundings<'a>(
     engine: &'a Engine<Mail>,
     config: &'a Config,
@@ -153,14 +153,14 @@ fn announce(seeing: &Seeing, config: &Config, further: Vec<String>) {
     warnings(config).into_iter().chain(further).for_each(|text| (seeing.notice)(&text));
 }
 
-/// What is not as it was meant, and no reason not to serve.
+/// Sentences about settings that may not be meant so, and are no reason not to serve.
 fn warnings(config: &Config) -> Vec<String> {
     let unknown = Loader::unknown_variables().into_iter().map(|text| format!("warning: {text}"));
     let of_values = config.warnings().into_iter().map(|text| format!("warning: {text}"));
     settings::without_ipv6(config).map(str::to_owned).into_iter().chain(unknown).chain(of_values).collect()
 }
 
-/// What is done when signals come.
+/// Duties of the process when signals come.
 fn duties(engine: &Engine<Mail>, mut reload: Reload) -> Duties {
     Duties {
         control: engine.control(),

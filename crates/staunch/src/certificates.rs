@@ -22,7 +22,7 @@ use crate::config::{Failure, Loader};
 const LOOK: Duration = Duration::from_millis(100);
 const DAY_S: u64 = 86_400;
 
-/// What to do with certificates.
+/// The subcommands of `staunch certificates`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CertificatesCommand {
@@ -222,7 +222,7 @@ fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
         }
         clock::pause(LOOK);
     }
-    // Nobody is to renew when it is no longer waited for.
+    // A renewal that is no longer waited for is called off.
     store.take_wish(name);
     Err(format!("{name}: nothing came of it within {} s: does a server run?", arguments.timeout.as_secs())
         .into())

@@ -1,6 +1,6 @@
 //! The settings of `staunch serve` on the command line: flags, and what is printed about settings.
 //!
-//! What a key means stands in `staunch-config`; `staunch-service` brings flags, environment and file
+//! The meaning of a key stands in `staunch-config`; `staunch-service` brings flags, environment and file
 //! together.
 
 mod arguments;

@@ -1,7 +1,7 @@
 //! The instruments: `staunch load`, `staunch model` and `staunch lab` are another program, `staunch-load`,
 //! which takes the place of this one.
 //!
-//! It owns where that program is looked for: beside this one, and nowhere else. It must never understand a
+//! The module owns where that program is looked for: beside this one alone. It must never understand a
 //! word that is meant for it.
 
 use std::ffi::OsString;
@@ -20,14 +20,14 @@ use crate::config::Failure;
 const FILE: &str = "staunch-load";
 /// Its commands.
 const COMMANDS: [&str; 3] = ["load", "model", "lab"];
-/// What shells end with when there is no such program, and when one cannot be run.
+/// Exit codes of shells when there is no such program, and when one cannot be run.
 const CODE_MISSING: u8 = 127;
 const CODE_NOT_RUN: u8 = 126;
 
 /// Words that only the other program understands.
 #[derive(Args)]
 pub(crate) struct Words {
-    /// What the instrument is to do
+    /// Words for the instrument
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask papers`: the figures of the five papers beside ours, as the page `docs/papers.md`.
 //!
-//! It owns the order: read `bench/papers.toml`, read the runs, render, write or compare. It must never hold a
-//! figure of ours: each is read from a run.
+//! The command owns the order: read `bench/papers.toml`, read the runs, render, write or compare. It must
+//! never hold a figure of ours: each is read from a run.
 
 mod again;
 mod evidence;
@@ -32,7 +32,7 @@ const PAGE_AGAIN: &str = "bench/runs/papers.md";
 /// The run whose rows are the paper's table of server models.
 const LAB: &str = "lab";
 
-/// What becomes of the page.
+/// Whether the page is written, compared, printed as JSON, or measured anew.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Change nothing: fail if the page is not what would be rendered, or names what does not exist
@@ -109,7 +109,7 @@ fn models_page(root: &Path, results: &RunFiles) -> Result<String, String> {
     models::filled(&evidence::read(root, models::DOCUMENT)?, &evidence::read(root, models::SOURCE)?, lab)
 }
 
-/// What is said of each run: what its file says, else what the sheet says.
+/// The words about each run: those of its file, else those of the sheet.
 fn run_lines(sheet: &Sheet, results: &RunFiles) -> BTreeMap<String, RunLine> {
     let line = |(name, run): (&String, &sheet::Run)| {
         let machine = results.machine(name).or_else(|| run.machine.clone()).unwrap_or_default();

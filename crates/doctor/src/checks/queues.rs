@@ -1,6 +1,6 @@
 //! Queues between the wire and accept: what a burst of new connections meets.
 //!
-//! It must never advise to switch SYN cookies off: with them clients still connect in a flood.
+//! The checks must never advise to switch SYN cookies off: with them clients still connect in a flood.
 
 use std::net::SocketAddr;
 

@@ -36,7 +36,7 @@ pub(super) struct Pull {
     pub(super) novelty: Option<Novelty>,
 }
 
-/// What is known of another node.
+/// The state of another node, as its frames told it.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) heard_ms: u64,

@@ -36,7 +36,7 @@ pub(super) struct SiteDigest {
     pub(super) topics: u32,
 }
 
-/// What a node tells the others once a second: its stream, its load, and what its sites hold.
+/// The report that a node sends to the others once a second: its stream, its load, and what its sites hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NodeReport {
     /// The start of the node's stream of publications, and the last version in it.

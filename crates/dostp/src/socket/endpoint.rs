@@ -81,7 +81,7 @@ pub(super) struct Endpoint {
     pub(super) keeper_wait: Option<KeeperWait>,
 }
 
-/// What an endpoint is opened with, found out before.
+/// Interface, addresses and carriers of an endpoint that is being opened.
 pub(super) struct Opening {
     pub(super) interface: Interface,
     pub(super) own: Ipv4Addr,

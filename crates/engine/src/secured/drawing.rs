@@ -1,7 +1,7 @@
 //! An answer on its way through a cipher: pieces of its container are sealed, one after the other.
 //!
-//! It owns the container until the last piece was drawn, and the position that was reached. It must never
-//! hold a sealed byte, or read a file that would make it wait.
+//! A drawing owns the container until the last piece was drawn, and the position that was reached. It must
+//! never hold a sealed byte, or read a file that would make it wait.
 
 use staunch_netio::{Ahead, FileRead, FileReader, Outgoing, Part, WarmedPart};
 use staunch_tls::{Awake, Fault};
@@ -40,7 +40,7 @@ pub(crate) enum Drawn {
     Failed,
 }
 
-/// What pieces of files are read by and to: a worker has one, and lends it to each drawing.
+/// The reader of files and the memory that it reads to: one per worker, lent to each drawing.
 #[derive(Debug, Default)]
 pub(crate) struct FileInput {
     /// Where pieces of files are read to.

@@ -43,7 +43,7 @@ pub struct Event {
     pub text: String,
 }
 
-/// What events are told to.
+/// The function that is called with each event.
 pub type Say = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// What a tick saw and decided: of each line, in their order, and of all.
@@ -56,7 +56,7 @@ pub(super) struct Tick<'a> {
     pub(super) totals: &'a Counters,
 }
 
-/// What the daemon tells of all ports.
+/// The figures of all ports, as the daemon gives them out.
 pub(super) struct Teller {
     board: Board,
     say: Say,

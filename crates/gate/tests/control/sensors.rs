@@ -24,7 +24,7 @@ pub(crate) struct Shown {
 pub(crate) struct Sensors {
     /// What was shown of this port at its last tick.
     pub(crate) shown: Shown,
-    /// What was shown of another port at its last tick; nothing where there is none.
+    /// The snapshot of another port at its last tick; nothing where there is none.
     pub(crate) beside: Shown,
     pub(crate) established: u64,
     pub(crate) asked: u64,

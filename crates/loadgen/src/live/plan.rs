@@ -36,9 +36,9 @@ pub struct LivePlan {
     pub io: IoChoice,
     /// From which all randomness comes.
     pub seed: u64,
-    /// Names of the topics. LiveReader and update of a number go to the topic of that number, modulo.
+    /// Names of the topics. The reader and the update of a number go to the topic of that number, modulo.
     pub topics: Vec<String>,
-    /// What readers ask for.
+    /// Readers: how many, and how they read.
     pub readers: ReaderPlan,
     /// What is published; `None`: the run only listens.
     pub publishing: Option<PublishPlan>,
@@ -71,7 +71,7 @@ impl LiveWay {
     }
 }
 
-/// What readers ask for, and how they behave.
+/// Number of the readers, their protocol and their behaviour.
 #[derive(Debug, Clone)]
 pub struct ReaderPlan {
     /// How many.

@@ -23,7 +23,7 @@ pub struct Shares {
     pub steal: f64,
 }
 
-/// What a processor did, and its number.
+/// The use of a processor, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Processor {
     /// Its number.
@@ -33,7 +33,7 @@ pub struct Processor {
     pub shares: Shares,
 }
 
-/// What the processors did, together and each.
+/// The use of the processors, together and each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Processors {
     /// All together.

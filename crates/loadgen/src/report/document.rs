@@ -56,7 +56,7 @@ pub struct Document {
     pub moments: Moments,
 }
 
-/// What came of a lane.
+/// The outcome of a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneDocument {
     /// Its name, unique in a run.

@@ -15,14 +15,14 @@ pub(super) struct Flag {
     heading: Option<String>,
     display_order: usize,
     values: Option<Values>,
-    /// Whether it may stand several times.
+    /// Whether the flag may stand several times.
     repeats: bool,
     required: bool,
     /// The flags it cannot stand beside.
     conflicts: Vec<String>,
 }
 
-/// What stands behind a flag.
+/// The value behind a flag.
 #[derive(Debug, Serialize, Deserialize)]
 struct Values {
     names: Vec<String>,

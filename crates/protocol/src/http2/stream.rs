@@ -8,7 +8,7 @@ use crate::limits::WINDOW_BYTES;
 use crate::message::BodyIn;
 use crate::timer::{Deadline, Timeouts};
 
-/// What a session knows of a stream.
+/// The state of a stream in its session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stream {
     pub(super) number: u32,

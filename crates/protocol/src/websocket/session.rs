@@ -39,7 +39,7 @@ pub enum Happening<'a> {
 pub struct Fault {
     /// The code of the close frame.
     pub code: CloseCode,
-    /// What was broken, in a few words.
+    /// The rule that was broken, in a few words.
     pub reason: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! The page for people: what the figures say, live, in one file that loads nothing else.
 //!
-//! It must never let a script or a style run that is not its own: both carry a word that is drawn anew for
-//! each answer (Content Security Policy 3, section 2.3.1).
+//! The page must never let a script or a style run that is not its own: both carry a word that is drawn anew
+//! for each answer (Content Security Policy 3, section 2.3.1).
 
 use std::hash::{BuildHasher as _, RandomState};
 

@@ -13,7 +13,7 @@ use super::negotiate::PLACES;
 use super::range::ByteRange;
 use crate::rules::Ruling;
 
-/// What the store holds for a path.
+/// The content that the store holds for a path.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// The key: a decoded path, for listings followed by NUL and a variant. Shared with the entry's

@@ -25,7 +25,7 @@ pub(crate) enum BodyKind {
 pub(crate) const TYPES: &str = "`Content-Type` is application/json, application/x-www-form-urlencoded or \
                                 application/x-ndjson";
 
-/// What a publisher of Mercure is told whose type is not known.
+/// The answer to a publisher of Mercure whose type is not known.
 pub(crate) const MERCURE_TYPE: &str = "`Content-Type` is application/x-www-form-urlencoded";
 
 impl BodyKind {

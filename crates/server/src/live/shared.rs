@@ -25,7 +25,7 @@ use super::script::Script;
 use super::tokens::Tokens;
 use crate::shared::Mail;
 
-/// What the workers and the writer of a site's live data share.
+/// State that the workers and the writer of a site's live data share.
 pub struct LiveShared {
     pub(crate) config: LiveConfig,
     /// Its place among the live data of all sites, by which its mail finds it.

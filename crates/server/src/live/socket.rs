@@ -43,7 +43,7 @@ pub(crate) struct Socket {
     half_since_s: Option<u16>,
 }
 
-/// What says which topics a WebSocket reads.
+/// The language in which a WebSocket names the topics it reads.
 #[derive(Debug)]
 pub(crate) enum Speech {
     /// The URL: no message is awaited.

@@ -9,7 +9,7 @@ use staunch_live::{Form, Pattern, Request, TopicName, UpdateKey};
 /// Forms of updates that make one delivery.
 pub(crate) type WantedForms = Vec<(UpdateKey, Form)>;
 
-/// What a worker tells the writer of its readers.
+/// A worker's message to the writer about its readers.
 #[derive(Debug)]
 pub(crate) struct ToldOfReaders {
     /// Forms that the worker's readers have from now on, or have no more.

@@ -140,7 +140,7 @@ impl Writer {
             Order::Output(output) => {
                 self.write_all();
                 self.output = output.map(|(sink, format)| (sink, Lines::new(format)));
-                // What writing to the former place has noted is no trouble of this one.
+                // Faults of the former place, noted while it was written to, are no trouble of this one.
                 let absence = self.output.as_ref().and_then(|(sink, _)| sink.absence());
                 self.counts.note(absence.map(str::to_owned));
             }

@@ -34,7 +34,7 @@ const IS_FOLDER: OFlags =
 /// The right to pass through a folder, without listing it, for group and others.
 const PASSAGE: u32 = 0o011;
 
-/// What the hidden subcommand is told.
+/// Arguments of the hidden subcommand.
 #[derive(Debug)]
 pub struct AgentPlan {
     /// Folder with certificates and keys.

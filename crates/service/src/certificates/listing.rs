@@ -13,7 +13,7 @@ use super::{now_unix_s, state_file};
 /// A certificate that does not come from an authority by ACME: what it is for, where it stands, and its first
 /// and last second since 1970, or why it cannot be used.
 pub struct Listed {
-    /// What the certificate is for.
+    /// Names that the certificate is for.
     pub names: String,
     /// Where the certificate stands.
     pub place: PathBuf,

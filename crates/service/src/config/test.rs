@@ -32,7 +32,7 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));
         reading.blame(0, key, text.to_owned());
     }
-    // What only the whole of a site can tell, once its files are there: nothing is loaded, nothing started.
+    // Faults that only a whole site shows, once its files are there: nothing is loaded, nothing started.
     let mut whole = Ok(());
     if let (true, Some(config)) = (reading.is_right(), &config) {
         whole = SitesShared::open(sites::of(config)).map(drop).map_err(|error| error.to_string());
@@ -49,7 +49,7 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     reading.config = config;
     reading.end(file).map_err(|faults| {
         let mut failure = Failure::from(faults);
-        // What can be read and yet not be used is no wrong call, whoever said it.
+        // Settings that can be read and yet not be used are no wrong call, whoever gave them.
         if is_read {
             failure.code = Failure::configuration("").code;
         }

@@ -89,7 +89,7 @@ impl OpenFabric {
         low_bits(self.address)
     }
 
-    /// What wakes the fabric's thread when live data has letters for it.
+    /// The waker of the fabric's thread, for when live data has letters for it.
     ///
     /// # Errors
     /// There is no descriptor left.

@@ -46,7 +46,7 @@ pub(crate) struct Duties {
     pub(crate) drain: DrainTimes,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
-    /// What is done with the parts at each step.
+    /// The parts, which are told of each step.
     pub(crate) parts: Arc<Parts>,
     /// Logs, and the admin address.
     pub(crate) seeing: Arc<Seeing>,

@@ -37,7 +37,7 @@ impl AcmePart {
         Self { agent, certificates: Arc::clone(certificates) }
     }
 
-    /// What keeps this process from these settings, if anything does.
+    /// The reason that keeps this process from these settings, if there is one.
     fn refusal(&self, started: &Config, config: &Config) -> Result<(), Refusal> {
         let wants_agent = certificates::store(config)?.is_some();
         match &self.agent {

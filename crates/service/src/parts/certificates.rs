@@ -21,7 +21,7 @@ const TICKETS: &str = "tickets";
 pub(crate) struct CertificatesPart {
     pub(super) certificates: Arc<Certificates>,
     notice: Notice,
-    /// What was read to start, with the sentences about files that cannot be watched.
+    /// Pairs that were read to start, with the sentences about files that cannot be watched.
     read: Mutex<(Pairs, Vec<String>)>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -31,7 +31,7 @@ impl CertificatesPart {
     /// nobody else's to read.
     ///
     /// # Errors
-    /// What is wrong with a file, with its name.
+    /// The fault of a file, with its name.
     pub(super) fn open(opening: &BeforeBinding<'_>, left: &mut Descriptors) -> Result<Self, Failure> {
         let (certificates, notice) = (Arc::new(Certificates::new()?), Arc::clone(opening.notice));
         if let Some(tickets) = left.take(TICKETS) {
@@ -41,7 +41,7 @@ impl CertificatesPart {
         Ok(Self { certificates, notice, read, thread: Mutex::default() })
     }
 
-    /// What the engine is told, for TLS at these addresses.
+    /// The engine's settings for TLS at these addresses.
     pub(crate) fn settings(&self, config: &Config, listen: Vec<ListenPlace>) -> TlsSettings {
         self.certificates.settings(config, listen)
     }

@@ -23,7 +23,7 @@ const CARRY_PATIENCE: Duration = Duration::from_secs(30);
 /// The name under which the line for what is held passes to the next process.
 const LIVE: &str = "live";
 
-/// What follows live data for other servers.
+/// The fabric's side of live data, which follows it for other servers.
 pub(super) struct Follower {
     /// The number by which others know this server.
     pub(super) node: u16,
@@ -38,7 +38,7 @@ pub(crate) struct LivePart {
     sites: OnceLock<Arc<LiveSites>>,
 }
 
-/// What live data is opened by.
+/// Settings and limits that live data is opened by.
 #[derive(Default)]
 struct Unopened {
     configs: Vec<LiveConfig>,

@@ -1,7 +1,7 @@
 //! Running every row's command again: the figures of this machine.
 //!
-//! It owns the order and the folder of results, `bench/runs/papers`. A run that fails leaves its rows without
-//! a figure. It must never touch a kept run.
+//! The module owns the order and the folder of results, `bench/runs/papers`. A run that fails leaves its rows
+//! without a figure. It must never touch a kept run.
 
 use std::collections::BTreeMap;
 use std::fs;

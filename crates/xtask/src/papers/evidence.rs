@@ -1,6 +1,7 @@
 //! Tests and commands that the page names: whether they exist, and how they are run.
 //!
-//! It reads sources, and owns what is known of where tests and scenarios stand. It must never run anything.
+//! The module reads sources, and owns what is known of where tests and scenarios stand. It must never run
+//! anything.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +56,7 @@ fn suite(root: &Path, first: &str) -> Result<String, String> {
 /// Checks that a command exists: a target of make, or a chore, with its scenarios.
 ///
 /// # Errors
-/// One that does not, or of which nothing is known.
+/// A name that does not exist, or of which nothing is known.
 pub(super) fn check_command(root: &Path, chores: &[String], command: &str) -> Result<(), String> {
     let fault = |what: String| format!("command `{command}`: {what}");
     let words: Vec<&str> = command.split_ascii_whitespace().collect();
@@ -90,7 +91,7 @@ fn table(root: &Path, file: &str) -> Result<Table, String> {
 /// A file below the top of the tree.
 ///
 /// # Errors
-/// One that cannot be read, with its name.
+/// A source that cannot be read, with its name.
 pub(super) fn read(root: &Path, file: &str) -> Result<String, String> {
     fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))
 }

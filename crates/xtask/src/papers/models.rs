@@ -1,7 +1,8 @@
 //! The table of server models: the paper's user and system time beside ours, row by row.
 //!
-//! It fills the place for it in `docs/server-models.md`. The paper's figures have one copy, the table of
-//! `crates/lab/src/paper.rs`, which is read here as text. It must never change what stands around its place.
+//! The table fills the place for it in `docs/server-models.md`. The paper's figures have one copy, the table
+//! of `crates/lab/src/paper.rs`, which is read here as text. It must never change what stands around its
+//! place.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The page `docs/papers.md`: a table for each paper, what differs today below it, and the runs at the end.
 //!
-//! It owns the form of the page. It must never read a file: rows come with their figures.
+//! The module owns the form of the page. It must never read a file: rows come with their figures.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::words::{number, table, wrapped};
 const HEAD: [&str; 6] = ["no", "what", "the paper", "ours", "ours / paper", "from"];
 const RIGHT: [bool; 6] = [true, false, true, true, true, false];
 
-/// What is said of a run at the end of the page.
+/// The words about a run at the end of the page.
 pub(super) struct RunLine {
     pub(super) machine: String,
     pub(super) command: String,
@@ -74,7 +74,7 @@ fn from(row: &PageRow) -> String {
     }
 }
 
-/// What stands below the table of a system.
+/// The sentences below the table of a system.
 fn remark(system: &SystemRows) -> String {
     let mut places: Vec<&str> = system.rows.iter().filter_map(|row| row.at.as_deref()).collect();
     places.dedup();

@@ -1,7 +1,7 @@
 //! Figures of ours, read from the files of runs.
 //!
-//! It owns what is known of those files: reports of benchmarks, results of the laboratory, counts. It must
-//! never make up a figure: what a file does not have is an error, and a run without a file was not run.
+//! The module owns what is known of those files: reports of benchmarks, results of the laboratory, counts. It
+//! must never make up a figure: what a file does not have is an error, and a run without a file was not run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,7 +104,7 @@ impl OurFigure {
 /// A file of JSON.
 ///
 /// # Errors
-/// One that is not there, or is no JSON.
+/// A file that is not there, or is no JSON.
 pub(super) fn document(file: &Path) -> Result<Value, String> {
     let fault = |error: String| format!("{}: {error}", file.display());
     let text = fs::read_to_string(file).map_err(|error| fault(error.to_string()))?;

@@ -1,6 +1,6 @@
 //! Rows of the page: what the sheet says, with the figures that runs have.
 //!
-//! It owns the ratio, and what stands for a figure that is not there. It must never render.
+//! A row owns the ratio, and what stands for a figure that is not there. It must never render.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) struct SystemRows {
     pub(super) rows: Vec<PageRow>,
 }
 
-/// What a row rests on.
+/// The evidence of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Evidence {
     /// A run, by its name.

@@ -1,6 +1,6 @@
 //! `bench/papers.toml`: what the papers say, and where a figure of ours is read.
 //!
-//! It owns the form of that file. It must never hold a figure of ours, and opens no run.
+//! The module owns the form of that file. It must never hold a figure of ours, and opens no run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub(super) struct Paper {
     pub(super) title: String,
     /// Authors, where it was printed, when.
     pub(super) source: String,
-    /// What the paper was measured on.
+    /// The machine that the paper measured on.
     pub(super) machine: String,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct FigurePlace {
     pub(super) loops: Option<u64>,
     #[serde(default)]
     pub(super) pool: u64,
-    /// What the figure is divided by.
+    /// The divisor of the figure.
     pub(super) over: Option<Box<FigurePlace>>,
 }
 

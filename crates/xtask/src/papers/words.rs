@@ -1,6 +1,6 @@
 //! Numbers, tables and paragraphs as Markdown that is pleasant to read as text, too.
 //!
-//! It owns their form. It must never know what is told.
+//! The module owns their form. It must never know what is told.
 
 /// Text of the page is broken here, as in the other documents.
 const COLUMNS: usize = 110;

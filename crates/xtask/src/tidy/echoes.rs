@@ -1,7 +1,7 @@
 //! Docs that only repeat a name: `/// The limit.` above `limit`.
 //!
-//! It owns what counts as a repetition. It must never judge a longer doc, nor one with code in it, which says
-//! how a name is spelled elsewhere.
+//! The rule owns what counts as a repetition. It must never judge a longer doc, nor one with code in it,
+//! which says how a name is spelled elsewhere.
 
 use super::finding::Finding;
 use super::source::{Source, Tree};

@@ -1,7 +1,7 @@
 //! Headings of doc comments: each stands alone on its line.
 //!
-//! It owns how text that was glued to a heading is told from a title. It must never look into examples of
-//! code, where a line may begin with `#`.
+//! The rule owns how text that was glued to a heading is told from a title. It must never look into examples
+//! of code, where a line may begin with `#`.
 
 use super::finding::Finding;
 use super::source::{Source, Tree};

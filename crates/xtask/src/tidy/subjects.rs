@@ -1,7 +1,7 @@
 //! First words of comments: a comment says first what it is about.
 //!
-//! It owns the words with which no comment begins. It must never judge a line that continues a comment: there
-//! the subject is known.
+//! The rule owns the words with which no comment begins. It must never judge a line that continues a comment:
+//! there the subject is known.
 
 use super::finding::Finding;
 use super::source::{Source, Tree};

@@ -14,7 +14,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// does not hold any more.
 const HINT_NS: u64 = 61 * SECOND_NS;
 
-/// What is told of a port, and what was told last.
+/// The figures of a port that are given out now, and those that were last.
 pub(super) struct PortTeller {
     fixed: PortFigures,
     changed_ns: u64,

@@ -26,7 +26,7 @@ pub(super) const EVENTS: [EventFilter<'static>; 4] = [
     EventFilter { group: "workqueue", name: "workqueue_execute_start", filter: "" },
 ];
 
-/// What the events taken so far have shown.
+/// Findings of the events taken so far.
 #[derive(Debug, Default)]
 pub(super) struct Creations {
     /// From `kthread_create` to the first run of its function, in microseconds, of each thread of the module.
@@ -46,7 +46,7 @@ pub(super) struct Creations {
 #[derive(Debug, Default)]
 struct Young {
     asked_us: Option<f64>,
-    /// It has told who asked for it that it is there, and waits to be let go.
+    /// The thread has told who asked for it that it is there, and waits to be let go.
     waits: bool,
 }
 
@@ -105,7 +105,7 @@ impl Creations {
         }
     }
 
-    /// What was seen, for a report.
+    /// The findings, for a report.
     pub(super) fn report(self) -> CreationReport {
         CreationReport {
             threads: DelayHistogram::of(&self.threads),
@@ -120,7 +120,7 @@ fn number(event: &TraceEvent<'_>, name: &str) -> Option<u32> {
     event.field(name).and_then(|value| value.parse().ok())
 }
 
-/// What was seen of how new connections got who serves them; a part of `--json`.
+/// Times until new connections got a thread or work item; a part of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct CreationReport {
     /// Threads of the module, from `kthread_create` to the first run of their function.
