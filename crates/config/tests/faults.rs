@@ -118,13 +118,34 @@ const FAULTS: &[(&str, &str)] = &[
         "access_log_format = \"$bytes_sent\"",
         "a.toml:1:21: access_log_format: \"$bytes_sent\" is wrong: $bytes_sent is not known: $body",
     ),
-    ("access_log_format = \"${status}\"", "write words without braces"),
-    ("error_log = '-'", "write off for standard error, /dev/stdout for standard output"),
-    ("error_log = 'syslog'", "write off: standard error is the journal under systemd"),
-    ("access_log = 'stdout'", "write /dev/stdout, or ./stdout for a file of that name"),
-    ("listen = 'unix:http.sock'", "write the whole name of a socket file"),
-    ("listen = '/run/http.sock'", "write unix:/run/http.sock for a socket file"),
-    ("socket_mode = '0888'", "write a mode in quotes, as for chmod"),
+    (
+        "access_log_format = \"${status}\"",
+        "a.toml:1:21: access_log_format: \"${status}\" is wrong: write words without braces",
+    ),
+    (
+        "error_log = '-'",
+        "a.toml:1:13: error_log: \"-\" is wrong: write off for standard error, /dev/stdout for",
+    ),
+    (
+        "error_log = 'syslog'",
+        "a.toml:1:13: error_log: \"syslog\" is wrong: write off: standard error is the journal under systemd",
+    ),
+    (
+        "access_log = 'stdout'",
+        "a.toml:1:14: access_log: \"stdout\" is wrong: write /dev/stdout, or ./stdout for a file of that name",
+    ),
+    (
+        "listen = 'unix:http.sock'",
+        "a.toml:1:10: listen: \"unix:http.sock\" is wrong: write the whole name of a socket file",
+    ),
+    (
+        "listen = '/run/http.sock'",
+        "a.toml:1:10: listen: \"/run/http.sock\" is wrong: write unix:/run/http.sock for a socket file",
+    ),
+    (
+        "socket_mode = '0888'",
+        "a.toml:1:15: socket_mode: \"0888\" is wrong: write a mode in quotes, as for chmod",
+    ),
     ("access_log_format = \"jason\"", "a.toml:1:21: access_log_format: \"jason\" is wrong"),
     ("user = \"a b\"", "a.toml:1:8: user: \"a b\" is wrong"),
     ("", "a.toml:1:1: root: missing: write the folder to serve, for example `root = \"/srv/www\"`"),
@@ -228,7 +249,7 @@ fn folders_are_listed_unless_there_is_a_file() {
 fn each_fault_has_its_place_and_its_reason() {
     for (text, expected) in FAULTS {
         let faults = read_file(text).err().unwrap_or_else(|| panic!("`{text}` passes"));
-        assert!(faults.lines().iter().any(|line| line.contains(expected)), "`{text}` says {faults}");
+        assert!(faults.lines().iter().any(|line| line.starts_with(expected)), "`{text}` says {faults}");
         assert!(!faults.only_flags());
     }
 }
