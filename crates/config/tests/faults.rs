@@ -132,7 +132,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "access_log = 'stdout'",
-        "a.toml:1:14: access_log: \"stdout\" is wrong: write /dev/stdout, or ./stdout for a file of that name",
+        "a.toml:1:14: access_log: \"stdout\" is wrong: write /dev/stdout, or ./stdout for a file of that",
     ),
     (
         "listen = 'unix:http.sock'",
