@@ -48,7 +48,7 @@ lab: compiler ## Compare the server models by the paper's plan, five minutes bes
 	mkdir -p bench/runs
 	$(TARGET)/release/staunch-load lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
 
-papers: compiler ## Measure each figure of the five papers again, two hours beside the build (root for half); writes bench/runs/papers.md
+papers: compiler ## Measure each figure of the five papers again, for hours (root for half); writes bench/runs/papers.md
 	cargo xtask install --for bench
 	cargo build --release --package staunch --package staunch-instruments
 	cargo xtask papers --run
