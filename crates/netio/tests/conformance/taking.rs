@@ -30,21 +30,21 @@ pub(crate) fn what_the_peer_took_is_told<I: Io>(make: Make<I>) {
     let still = look(&mut harness, slot).expect("it can be told");
     let taken = still.mark.wrapping_sub(first.mark);
     assert!(taken < LENGTH as u64 / 2 && still.left_bytes > 0, "{first:?}, {still:?}");
-    // Small steps of a small window: far less than what the kernel waits for before it takes more.
+    // Small steps of a small window: far less than what the kernel waits for before it takes more. The peer
+    // opens its window only when enough of it is free (RFC 9293, section 3.8.6.2.2).
     let mut piece = vec![0; 8 * 1024];
-    let mut last = still;
+    let (mut last, mut read) = (still, 0);
     for _ in 0..4 {
-        client.read_exact(&mut piece).unwrap();
-        last = loop {
-            let now = look(&mut harness, slot).expect("it can be told");
-            if now.mark != last.mark {
-                break now;
-            }
-        };
+        let before = last.mark;
+        while last.mark == before {
+            client.read_exact(&mut piece).unwrap();
+            read += piece.len();
+            last = look(&mut harness, slot).expect("it can be told");
+        }
     }
     assert!(last.mark.wrapping_sub(still.mark) < LENGTH as u64);
     let reader = std::thread::spawn(move || {
-        let mut rest = vec![0; LENGTH - 4 * 8 * 1024];
+        let mut rest = vec![0; LENGTH - read];
         client.read_exact(&mut rest).unwrap();
         client
     });
