@@ -58,7 +58,7 @@ int kecho_connection_make(struct socket *socket)
 	kref_init(&connection->references);
 	connection->socket = socket;
 	connection->active = jiffies;
-	timers_setup(&connection->timer);
+	deadline_setup(&connection->timer);
 	kecho_talk_begin(&connection->talk, kecho.language);
 	if (!kecho_connection_enter(connection)) {
 		sock_release(socket);
@@ -66,7 +66,7 @@ int kecho_connection_make(struct socket *socket)
 		return -EBUSY;
 	}
 	kref_get(&connection->references);
-	timers_set(&connection->timer, connection->active + kecho.idle_jiffies);
+	deadline_set(&connection->timer, connection->active + kecho.idle_jiffies);
 	error = kecho_modes_start(connection);
 	if (error)
 		kecho_connection_close(connection);
@@ -83,7 +83,7 @@ void kecho_connection_close(struct kecho_connection *connection)
 	if (test_and_set_bit(KECHO_CLOSED, &connection->flags))
 		return;
 	kecho_modes_detach(connection);
-	timers_end(&connection->timer);
+	deadline_end(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
 	spin_lock(&kecho.lock);
 	list_del_init(&connection->node);
@@ -127,7 +127,7 @@ void kecho_connection_close_all(void)
  * In a softirq, which may not close. A byte that came meanwhile has put the deadline off; else it does not
  * come again, so the connection is listed once.
  */
-static bool kecho_connection_fire(struct timers_entry *timer, unsigned long *again)
+static bool kecho_connection_fire(struct deadline *timer, unsigned long *again)
 {
 	struct kecho_connection *connection = container_of(timer, struct kecho_connection, timer);
 
@@ -159,7 +159,7 @@ int __init kecho_connection_init(void)
 					SLAB_HWCACHE_ALIGN, NULL);
 	if (!connections)
 		return -ENOMEM;
-	if (!timers_init(kecho.timers, kecho.connections_max, kecho_connection_fire))
+	if (!deadline_init(kecho.timers, kecho.connections_max, kecho_connection_fire))
 		return 0;
 	kmem_cache_destroy(connections);
 	return -ENOMEM;
@@ -167,7 +167,7 @@ int __init kecho_connection_init(void)
 
 void kecho_connection_exit(void)
 {
-	timers_exit();
+	deadline_exit();
 	cancel_work_sync(&kecho.expire);
 	kmem_cache_destroy(connections);
 }

@@ -6,7 +6,7 @@
  * listen.c     the listener: accepts in a work item, driven by its callback
  * connection.c a connection's life: made, known, closed, freed; counted until it is gone
  * modes.c      who serves a connection: a thread, a work item that blocks, work on demand, the softirq
- * timers.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/timers.h)
+ * deadlines.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/deadlines.h)
  * transport.c  bytes in and out, waiting or not, with the socket locked or not
  * talk.c       what the bytes mean (freestanding)
  */
@@ -22,7 +22,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "../include/timers.h"
+#include "../include/deadlines.h"
 #include "talk.h"
 
 enum kecho_limits {
@@ -69,7 +69,7 @@ struct kecho_connection {
 	unsigned long flags;
 	/* jiffies of the last byte in or out */
 	unsigned long active;
-	struct timers_entry timer;
+	struct deadline timer;
 	/* in `silent`, once it was silent too long */
 	struct llist_node silent;
 	struct kecho_talk talk;
@@ -85,7 +85,7 @@ struct kecho_server {
 	void (*listener_ready)(struct sock *sk);
 	struct workqueue_struct *queue;
 	struct delayed_work accept;
-	enum timers_kind timers;
+	enum deadline_kind timers;
 	/* Closes who was silent too long: those in `silent`, each with a reference. */
 	struct work_struct expire;
 	struct llist_head silent;

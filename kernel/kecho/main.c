@@ -62,7 +62,7 @@ static const char *const languages[] = { [KECHO_TALK_ECHO] = "echo", [KECHO_TALK
 static int __init kecho_main_read(void)
 {
 	int chosen = match_string(modes, ARRAY_SIZE(modes), mode);
-	int kind = match_string(timers_names, TIMERS_KINDS, timers);
+	int kind = match_string(deadline_names, DEADLINE_KINDS, timers);
 	int language = match_string(languages, ARRAY_SIZE(languages), speaks);
 
 	if (chosen < 0) {

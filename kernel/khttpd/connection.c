@@ -131,7 +131,7 @@ static void khttpd_connection_detach(struct khttpd_connection *connection)
 /*
  * The timer is pushed back by this comparison alone: it fires at most once a deadline's length.
  */
-static bool khttpd_connection_fire(struct timers_entry *timer, unsigned long *again)
+static bool khttpd_connection_fire(struct deadline *timer, unsigned long *again)
 {
 	struct khttpd_connection *connection = container_of(timer, struct khttpd_connection, timer);
 
@@ -154,7 +154,7 @@ void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_
 	connection->deadline = deadline;
 	due = jiffies + msecs_to_jiffies(khttpd.deadlines_ms[deadline]);
 	WRITE_ONCE(connection->due, due);
-	timers_set(&connection->timer, due);
+	deadline_set(&connection->timer, due);
 }
 
 /* Counts a new connection and lists it. False where there are enough. */
@@ -187,7 +187,7 @@ int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *so
 	kref_init(&connection->references);
 	init_waitqueue_head(&connection->wait);
 	INIT_LIST_HEAD(&connection->offer);
-	timers_setup(&connection->timer);
+	deadline_setup(&connection->timer);
 	connection->namespace = namespace;
 	connection->socket = socket;
 	connection->deadline = KHTTPD_DEADLINES;
@@ -226,7 +226,7 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 	trace_khttpd_close(connection);
 	khttpd_handover_withdraw(connection);
 	khttpd_connection_detach(connection);
-	timers_end(&connection->timer);
+	deadline_end(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
 	khttpd_race_asleep();
 	khttpd_connection_forget(connection);
@@ -241,7 +241,7 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 		return NULL;
 	trace_khttpd_leave(connection);
 	khttpd_connection_detach(connection);
-	timers_end(&connection->timer);
+	deadline_end(&connection->timer);
 	connection->socket = NULL;
 	khttpd_connection_may_sleep(socket->sk, true);
 	khttpd_connection_forget(connection);
@@ -283,7 +283,7 @@ int khttpd_connection_init(void)
 	connections = KMEM_CACHE(khttpd_connection, 0);
 	if (!connections)
 		return -ENOMEM;
-	if (!timers_init(khttpd.timers, khttpd.connections_max, khttpd_connection_fire))
+	if (!deadline_init(khttpd.timers, khttpd.connections_max, khttpd_connection_fire))
 		return 0;
 	kmem_cache_destroy(connections);
 	return -ENOMEM;
@@ -291,6 +291,6 @@ int khttpd_connection_init(void)
 
 void khttpd_connection_exit(void)
 {
-	timers_exit();
+	deadline_exit();
 	kmem_cache_destroy(connections);
 }

@@ -19,7 +19,7 @@
  * folder.c     listings, made piece by piece
  * handover.c   connections that are handed over to a process
  * memory.c     the account of what peers make the module hold
- * timers.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/timers.h)
+ * deadlines.c     how deadlines are kept: by the kernel, in a heap or in a wheel (../include/deadlines.h)
  * trace.c      trace points of the life of a connection
  *
  * All other files are freestanding: see text.h.
@@ -38,7 +38,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "../include/timers.h"
+#include "../include/deadlines.h"
 #include "answer.h"
 #include "body.h"
 #include "listing.h"
@@ -146,7 +146,7 @@ struct khttpd_connection {
 	struct list_head offer; /* to a process */
 	struct socket *socket;  /* NULL once a process has it */
 	struct work_struct work;
-	struct timers_entry timer;
+	struct deadline timer;
 	wait_queue_head_t wait;
 	unsigned long flags;
 	unsigned long due;   /* jiffies at which the deadline ends */
@@ -194,7 +194,7 @@ struct khttpd_namespace {
 
 struct khttpd_server {
 	enum khttpd_mode mode;
-	enum timers_kind timers;
+	enum deadline_kind timers;
 	struct path root;
 	const struct cred *cred;
 	bool listing;

@@ -127,7 +127,7 @@ static int __init khttpd_main_mode(void)
 
 static int __init khttpd_main_timers(void)
 {
-	int kind = match_string(timers_names, TIMERS_KINDS, timers);
+	int kind = match_string(deadline_names, DEADLINE_KINDS, timers);
 
 	if (kind < 0)
 		pr_err("timers=%s: not one of kernel, heap, wheel\n", timers);

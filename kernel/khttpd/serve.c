@@ -454,7 +454,7 @@ static bool khttpd_serve_expire(struct khttpd_connection *connection)
 		return true;
 	if (time_before(jiffies, READ_ONCE(connection->due))) {
 		/* It was put off while it came. */
-		timers_set(&connection->timer, connection->due);
+		deadline_set(&connection->timer, connection->due);
 		return true;
 	}
 	if (connection->phase == KHTTPD_OFFERED) {

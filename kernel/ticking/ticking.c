@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counts what deadlines cost by the three ways of ../include/timers.h, in a machine whose clock counts
+ * Counts what deadlines cost by the three ways of ../include/deadlines.h, in a machine whose clock counts
  * instructions. Loading it counts, says a line for each way and number of deadlines, and fails with
  * ECANCELED: nothing stays.
  *
@@ -21,7 +21,7 @@
 #include <linux/sched.h>
 #include <linux/sort.h>
 
-#include "../include/timers.c"
+#include "../include/deadlines.c"
 
 enum ticking_limit {
 	TICKING_MOST = 100000,
@@ -37,13 +37,13 @@ struct ticking_gap {
 	unsigned int fires;
 };
 
-static struct timers_entry *entries;
+static struct deadline *entries;
 static struct ticking_gap *gaps;
 static u64 *chosen;
 static unsigned int fires, state;
 
 /* Each deadline comes again after the same time. */
-static bool ticking_fire(struct timers_entry *entry, unsigned long *again)
+static bool ticking_fire(struct deadline *entry, unsigned long *again)
 {
 	fires++;
 	*again = jiffies + TICKING_PERIOD;
@@ -100,7 +100,7 @@ static u64 ticking_set(unsigned int count, unsigned long from, unsigned int spre
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		timers_set(&entries[i], from + ticking_chance(spread));
+		deadline_set(&entries[i], from + ticking_chance(spread));
 	return ktime_get_ns() - begin;
 }
 
@@ -109,7 +109,7 @@ static void ticking_end(unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		timers_end(&entries[i]);
+		deadline_end(&entries[i]);
 }
 
 static void ticking_begin(unsigned int count)
@@ -117,15 +117,15 @@ static void ticking_begin(unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		timers_setup(&entries[i]);
+		deadline_setup(&entries[i]);
 }
 
-static int ticking_count(enum timers_kind kind, unsigned int count)
+static int ticking_count(enum deadline_kind kind, unsigned int count)
 {
 	unsigned long far = 3600 * HZ;
 	u64 set, off, forward, end, without;
 	unsigned int gaps_count;
-	int error = timers_init(kind, count, ticking_fire);
+	int error = deadline_init(kind, count, ticking_fire);
 
 	if (error)
 		return error;
@@ -140,10 +140,10 @@ static int ticking_count(enum timers_kind kind, unsigned int count)
 	ticking_set(count, jiffies + 2, TICKING_PERIOD);
 	gaps_count = ticking_watch();
 	ticking_end(count);
-	timers_exit();
+	deadline_exit();
 	without = ticking_middle(gaps_count, 0, 0, 0);
 	pr_info("%s %u: set %llu put off %llu forward %llu end %llu lone %llu come %llu tick %llu\n",
-		timers_names[kind], count, div_u64(set, count), div_u64(off, count), div_u64(forward, count),
+		deadline_names[kind], count, div_u64(set, count), div_u64(off, count), div_u64(forward, count),
 		div_u64(end, count), ticking_middle(gaps_count, 1, 1, without),
 		ticking_middle(gaps_count, 2, UINT_MAX, without), without);
 	return 0;
@@ -160,7 +160,7 @@ static int __init ticking_init(void)
 	if (entries && gaps && chosen)
 		error = 0;
 	for (i = 0; i < ARRAY_SIZE(counts); i++)
-		for (kind = 0; kind < TIMERS_KINDS; kind++)
+		for (kind = 0; kind < DEADLINE_KINDS; kind++)
 			error = error ?: ticking_count(kind, counts[i]);
 	kvfree(entries);
 	kvfree(gaps);
