@@ -67,14 +67,15 @@ wait $holding
 # Whoever comes afterwards is kept again.
 until_kept t.txt && echo "kept again"
 rmmod khttpd && echo "unloaded"
-echo "4096 16384 4194304" > /proc/sys/net/ipv4/tcp_wmem
 
 # More than the sockets of both sides hold.
+echo "4096 16384 262144" > /proc/sys/net/ipv4/tcp_wmem
+echo "4096 65536 262144" > /proc/sys/net/ipv4/tcp_rmem
 load listing=1
 for change in 'mv www/new www/big' 'rm www/big' 'ln www/big www/link' 'chmod 640 www/big' 'cp www/new www/big'; do
 	rm -f www/big www/link
-	head -c 20000000 /dev/zero | tr '\0' '\1' > www/big
-	head -c 20000000 /dev/zero | tr '\0' '\2' > www/new
+	head -c 4000000 /dev/zero | tr '\0' '\1' > www/big
+	head -c 4000000 /dev/zero | tr '\0' '\2' > www/new
 	rm -f pipe; mkfifo pipe
 	# One child, which does not end before the pipe is open: the end of one would interrupt that.
 	( printf 'GET /big HTTP/1.0\r\n\r\n' | nc 127.0.0.1 80 > pipe ) &
@@ -88,6 +89,8 @@ for change in 'mv www/new www/big' 'rm www/big' 'ln www/big www/link' 'chmod 640
 	echo "$change: $(tr -cd '\1' < came | wc -c) bytes, $(tr -cd '\2' < came | wc -c) others"
 done
 rm -f www/big www/new www/link came
+echo "4096 16384 4194304" > /proc/sys/net/ipv4/tcp_wmem
+echo "4096 131072 6291456" > /proc/sys/net/ipv4/tcp_rmem
 
 # A list of rights counts as the mode does.
 echo mine > www/mine.txt; echo ours > www/ours.txt

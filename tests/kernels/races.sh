@@ -1,5 +1,6 @@
 # khttpd in a build that stays where another thread may come in between (kernel/khttpd/race.h). `cache` is
-# tests/kernels/cache.c, `listings` is listings.c. The machine ends at the first fault. `part` says which one.
+# tests/kernels/cache.c, `listings` is listings.c. The machine ends at the first fault. `part` says which race,
+# `turns` how often modules are unloaded.
 umask 022
 here=$(pwd)
 mkdir -p www/x
@@ -28,7 +29,7 @@ lists() {
 closes() {
 	# Connections that are being closed when the module is unloaded.
 	for mode in kthread wq ready softirq; do
-		for turn in 1 2 3; do
+		for turn in $(seq $turns); do
 			load $mode
 			peers=
 			for i in 1 2 3 4 5 6 7 8; do ask & peers="$peers $!"; done

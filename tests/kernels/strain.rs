@@ -4,15 +4,21 @@
 use std::path::PathBuf;
 
 use crate::modules::{Guest, program, said};
-use crate::{is_possible, series_in_depth};
+use crate::{is_in_depth, is_possible, series_in_depth};
 
 /// Modules with their modes; behind a mode, further parameters.
 const KECHO: (&str, &[&str]) = ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]);
 const KHTTPD: (&str, &[&str]) = ("khttpd", &["kthread", "wq", "ready", "softirq", "ready hand_over="]);
 
+/// The modes that have most calls of their own, in which `make test` makes each fail; `make soak` has all.
+const OF_ALL_KINDS: [&str; 4] = ["kthread", "wq-percpu", "softirq", "ready hand_over="];
+
+/// The kernel notes who allocated each object, by which `kernel-strain` finds those of a module.
+const NOTED: [&str; 2] = ["--words", "slub_debug=FZPU slab_debug=FZPU"];
+
 /// How often a module is unloaded under load: `make soak` asks for more.
 fn rounds() -> String {
-    std::env::var("STAUNCH_UNLOADS").unwrap_or_else(|_| "4".to_owned())
+    std::env::var("STAUNCH_UNLOADS").unwrap_or_else(|_| "2".to_owned())
 }
 
 /// Modes as words for the shell.
@@ -23,7 +29,8 @@ fn quoted(modes: &[&str]) -> String {
 /// Runs the program for a module with these words; what it said.
 fn strain(series: &str, (module, modes): (&str, &[&str]), words: &str) -> String {
     let programs: [PathBuf; 1] = [program("kernel-strain")];
-    let guest = Guest { series, modules: &[module], programs: &programs, words: &["--processors", "2"] };
+    let machine = [NOTED, ["--processors", "2"]].concat();
+    let guest = Guest { series, modules: &[module], programs: &programs, words: &machine };
     let output = guest.run(&format!("exec kernel-strain {words} {module} {}", quoted(modes)));
     let (out, error) = said(&output);
     assert!(output.status.success(), "{series}: {out}{error}");
@@ -91,8 +98,10 @@ fn every_call_for_memory_may_fail() {
     let programs = [program("kernel-strain")];
     for series in series_in_depth("6.12") {
         for ((module, modes), (_, functions)) in [KECHO, KHTTPD].into_iter().zip(FAILED) {
-            let guest = Guest { series, modules: &[module, "scarce"], programs: &programs, words: &[] };
-            let output = guest.run(&format!("exec kernel-strain --scarce {module} {}", quoted(modes)));
+            let is_tried = |mode: &&str| is_in_depth() || OF_ALL_KINDS.contains(mode);
+            let modes: Vec<&str> = modes.iter().copied().filter(is_tried).collect();
+            let guest = Guest { series, modules: &[module, "scarce"], programs: &programs, words: &NOTED };
+            let output = guest.run(&format!("exec kernel-strain --scarce {module} {}", quoted(&modes)));
             let (out, error) = said(&output);
             assert!(output.status.success(), "{series}: {out}{error}");
             println!("{series}\n{out}");
@@ -114,7 +123,7 @@ fn what_a_module_forgets_is_found() {
         return;
     }
     let programs = [program("kernel-strain")];
-    let guest = Guest { series: "6.1", modules: &["hello", "scarce"], programs: &programs, words: &[] };
+    let guest = Guest { series: "6.1", modules: &["hello", "scarce"], programs: &programs, words: &NOTED };
     let script = "kernel-strain --leaks hello || exit 2
         insmod /modules/hello.ko fault=none; rmmod hello; kernel-strain --leaks hello || exit 3
         insmod /modules/scarce.ko target=hello; echo 3 > /sys/module/scarce/parameters/fail
