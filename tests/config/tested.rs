@@ -61,6 +61,10 @@ fn what_is_not_there_is_found_by_the_test() {
         ("root = 'no/such'", "staunch.toml:1:1: root: no/such: no such file or directory"),
         ("root = 'a.txt'", "staunch.toml:1:1: root: a.txt: not a directory"),
         (
+            "root = '.'\nerror_pages = { 429 = '/no.html' }",
+            "staunch.toml:2:1: error_pages: 429 has no page here; those are [400, 401",
+        ),
+        (
             "root = '.'\nerror_pages = { 404 = '/no.html' }",
             "staunch.toml:2:1: error_pages: ./no.html: no such file",
         ),

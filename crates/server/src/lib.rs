@@ -45,7 +45,7 @@ pub use live::{
     LiveConfig, LiveError, LiveFigures, LiveFollowed, LiveHandler, LiveIssuer, LiveKeys, LiveShared,
     LiveSites, LiveState, LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
-pub use rules::{Hashing, SALT_BYTES, hash_password};
+pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};
 pub use sites::{PreparedSites, Replaced, SitesHandler, SitesShared};
 pub use status::{About, Reporting, StatusPage};

@@ -32,7 +32,7 @@ use sharing::Sharing;
 use target::Target;
 
 /// Statuses that may have a page of the operator's: those the site itself answers with a page.
-const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503];
+pub const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503];
 
 /// All rules of a site.
 #[derive(Debug)]

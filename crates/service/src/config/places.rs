@@ -10,6 +10,7 @@ use rustix::fs::Access;
 use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Reading, Section};
 use staunch_confine::Identity;
+use staunch_server::PAGE_STATUSES;
 
 /// Blames every value that is not as the system has it.
 pub(crate) fn look(reading: &mut Reading) {
@@ -56,14 +57,27 @@ fn of_site(section: &Section, blame: Blame<'_>) {
     }
     let below = |path: &str| root.join(path.trim_start_matches('/'));
     if let Some(ValueKind::Table(pages)) = value(section, "error_pages").map(|node| &node.kind) {
-        for path in pages.iter().filter_map(|(_, path)| text(Some(path))) {
-            if let Err(text) = readable(&below(path)) {
+        for (status, path) in pages {
+            if let Err(text) = has_page(&status.text) {
+                blame("error_pages", text);
+            }
+            if let Some(Err(text)) = text(Some(path)).map(|path| readable(&below(path))) {
                 blame("error_pages", text);
             }
         }
     }
     if let Some(Err(text)) = text(value(section, "fallback")).map(|path| readable(&below(path))) {
         blame("fallback", text);
+    }
+}
+
+/// Whether answers of a status may have a page of the operator's.
+fn has_page(status: &str) -> Result<(), String> {
+    match status.parse::<u16>() {
+        Ok(code) if !PAGE_STATUSES.contains(&code) => {
+            Err(format!("{code} has no page here; those are {PAGE_STATUSES:?}"))
+        }
+        _ => Ok(()),
     }
 }
 
