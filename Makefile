@@ -20,19 +20,24 @@ help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
 run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1:8080
-	@test -e $(TARGET)/release/staunch || \
-	  echo "building $(TARGET)/release/staunch: once, a quarter of an hour on two processors"
-	cargo build --release --package staunch
+	@test -e $(TARGET)/quick/staunch || \
+	  echo "building $(TARGET)/quick/staunch: once, some minutes on two processors"
+	cargo build --profile quick --package staunch
 	@umask 077; od -An -N32 -tx1 /dev/urandom | tr -d ' \n' > $(TARGET)/publish-token
-	@echo "the program is $(TARGET)/release/staunch: $(TARGET)/release/staunch serve DIR serves another folder"
+	@echo "the program is $(TARGET)/quick/staunch: $(TARGET)/quick/staunch serve DIR serves another folder"
 	@echo "to publish:"
-	@echo "  date | $(TARGET)/release/staunch publish hello --token-file $(TARGET)/publish-token"
+	@echo "  date | $(TARGET)/quick/staunch publish hello --token-file $(TARGET)/publish-token"
 	@# The demonstration of live data ends by itself when the server is gone.
-	@$(TARGET)/release/staunch publish --demo --token-file $(TARGET)/publish-token & \
-	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on \
+	@$(TARGET)/quick/staunch publish --demo --token-file $(TARGET)/publish-token & \
+	exec $(TARGET)/quick/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on \
 	  --publish-token-file $(TARGET)/publish-token
 
-test: ready lint instructions check ## Everything CI checks; the last line counts the tests
+test: ready style ## Everything CI checks; the last line counts the tests
+	@# Instructions and lints are judged beside the tests, which wait more than they work. Instructions first: they are
+	@# built in a folder of their own, and the tests have then begun before the lints lock theirs.
+	@$(MAKE) instructions lints > $(TARGET)/beside.log 2>&1 & beside=$$!; status=0; \
+	$(MAKE) check | tee $(TARGET)/check.log || status=$$?; \
+	wait $$beside || status=$$?; cat $(TARGET)/beside.log; tail --lines 1 $(TARGET)/check.log; exit $$status
 
 bench: compiler ## Measure side by side with other servers; the report goes to bench/runs/
 	cargo xtask install --for bench
@@ -75,7 +80,7 @@ clean: ## Remove everything that was built
 
 # The pieces, each to be made alone as well.
 
-.PHONY: compiler ready lint build check instructions fuzz
+.PHONY: compiler ready style lints lint build check instructions fuzz
 compiler: # Libraries in C and BPF programs are built by cargo, which links by cc: both compilers must be there first.
 	@if command -v cc >/dev/null && command -v clang >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
 	echo "missing: a C compiler, or one for BPF (packages gcc, libc6-dev and clang)"; \
@@ -91,11 +96,15 @@ ready: compiler
 build:
 	cargo build --profile fast --workspace --all-targets
 
-lint:
+lint: style lints
+
+style: # Seconds
 	cargo fmt --all --check
 	$(XTASK) tidy
 	$(XTASK) papers --check
 	$(XTASK) licences
+
+lints: # Minutes
 	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
 
