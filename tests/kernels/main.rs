@@ -73,7 +73,7 @@ fn said_under(series: &str) -> Option<String> {
     let (staunch, xtask) = (binary(), binary().with_file_name("xtask"));
     assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
     let output = Command::new(xtask)
-        .args(["guest", "--kernel", series])
+        .args(["guest", "--kernel", series, "--seconds", "1800"])
         .arg("--program")
         .arg(&staunch)
         .arg("--program")
