@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd-analysis.md says what they
+ * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd.md says what they
  * mean, and `staunch kernel trace` reads them. Each names its connection by the hash of an address.
  */
 #undef TRACE_SYSTEM

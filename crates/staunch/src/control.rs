@@ -1,5 +1,5 @@
 //! `staunch reload`, `stop`, `upgrade` and `status`: a running server, found by its PID file or its admin
-//! address, and told by the signals of `docs/life.md`.
+//! address, and told by the signals of `docs/operations.md`.
 //!
 //! A signal must never reach a process that is no server: a process is held by a descriptor before it is
 //! looked at, so that its PID cannot pass to another meanwhile.

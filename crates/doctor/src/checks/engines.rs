@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
         rule: "tried by doing; epoll serves where it does not work",
         reason: "The way to the network that costs least with many connections. Where a setting or a \
                  filter keeps it away the server takes epoll by itself, with the same behaviour.",
-        source: "io_uring(7); docs/engines.md",
+        source: "io_uring(7); docs/operations.md",
         judge: Judge::Host(ring),
     },
     Check {

@@ -20,7 +20,7 @@ const KERNEL_WORDS: &str = "console=ttyS0 loglevel=5 nokaslr panic=-1 mitigation
     no_timer_check";
 /// The machine ends at the first warning, fault or task that hangs: a test that comes to its end had none.
 const WATCH_WORDS: &str = "panic_on_warn=1 oops=panic hung_task_panic=1";
-/// Freed objects of the kernel are poisoned and looked at. Left out where instructions are counted. `FZPU` also
+/// Freed objects of the kernel are poisoned and looked at, but where instructions are counted. `FZPU` also
 /// notes who allocated each, which is a quarter of a machine's work: `--words` asks for it.
 const POISON_WORDS: &str = "slub_debug=FZP slab_debug=FZP";
 /// So many of the kernel's last lines are told when the machine ends before the script does: a warning and
