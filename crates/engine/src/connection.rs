@@ -11,7 +11,6 @@ mod ignoring;
 mod marks;
 mod refusing;
 mod tied;
-pub(crate) mod turn;
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Event, Session};
@@ -21,12 +20,12 @@ use staunch_protocol::{Request, Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
 pub(crate) use crate::connection::marks::Marks;
-use crate::connection::turn::Turn;
-use crate::exchange::address::Address;
+use crate::exchange::address::{Address, StreamRef};
 use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
+use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::handler::{Departure, Handler};
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
@@ -179,7 +178,7 @@ impl Connection {
             return self.end_http2(turn);
         }
         self.session.handle_end();
-        if self.is_waiting(0) {
+        if self.is_waiting(StreamRef::ONLY) {
             turn.handler.left(turn.context.address, Departure::SendsNoMore);
         }
         self.tell_end();
@@ -389,8 +388,8 @@ impl Connection {
     }
 
     /// What is held of a stream, if anything is.
-    fn stream(&self, number: u32) -> Option<&Stream> {
-        self.under_way.http2()?.stream(number)
+    fn stream(&self, stream: StreamRef) -> Option<&Stream> {
+        self.under_way.http2()?.stream(stream.number()?)
     }
 
     /// Whether it came when only reserved slots were left.

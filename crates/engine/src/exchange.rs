@@ -9,6 +9,7 @@ pub(crate) mod answered;
 pub(crate) mod context;
 pub(crate) mod http2;
 pub(crate) mod http2_pen;
+pub(crate) mod http2_shared;
 pub(crate) mod open;
 pub(crate) mod outbox;
 pub(crate) mod outlet;
@@ -19,6 +20,7 @@ pub(crate) mod rendered;
 pub(crate) mod resting;
 pub(crate) mod spelled;
 pub(crate) mod streams;
+pub(crate) mod turn;
 pub(crate) mod under_way;
 
 use std::net::IpAddr;

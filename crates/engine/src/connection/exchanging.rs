@@ -6,14 +6,15 @@ use staunch_netio::Outgoing;
 use staunch_protocol::http1::Event;
 use staunch_protocol::{KeptRequest, Request, Status};
 
-use super::turn::Turn;
 use super::{Connection, Phase};
+use crate::exchange::address::StreamRef;
 use crate::exchange::answer::Answer;
 use crate::exchange::answered::{Answered, Course};
 use crate::exchange::open::{Ended, Open, OpenState};
 use crate::exchange::outlet::Outlet;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
+use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::exchange::{Exchange, Finished, Life};
 use crate::handler::{Body, Departure, Handler};
@@ -21,7 +22,7 @@ use crate::limits::{OUTGOING_BYTES_MAX, WRITTEN_BYTES_MAX};
 
 impl Connection {
     /// A request waits for mail.
-    pub(crate) fn is_waiting(&self, stream: u32) -> bool {
+    pub(crate) fn is_waiting(&self, stream: StreamRef) -> bool {
         if self.phase == Phase::Http2 {
             return self.stream(stream).is_some_and(Stream::is_waiting);
         }
@@ -29,7 +30,7 @@ impl Connection {
     }
 
     /// An answer goes on.
-    pub(crate) fn is_open(&self, stream: u32) -> bool {
+    pub(crate) fn is_open(&self, stream: StreamRef) -> bool {
         if self.phase == Phase::Http2 {
             return self.stream(stream).is_some_and(Stream::is_open);
         }

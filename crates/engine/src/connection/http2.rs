@@ -9,19 +9,18 @@ mod ending;
 mod exchanging;
 mod round;
 mod sending;
-pub(crate) mod shared;
 
 use staunch_protocol::http1;
 use staunch_protocol::http2::{ErrorCode, WorkerMemory};
 use staunch_protocol::{Request, Timeouts};
 
 use self::round::Round;
-use self::shared::Http2Shared;
-use super::turn::Turn;
 use super::{Connection, Phase};
 use crate::exchange::answer::Answer;
 use crate::exchange::answered::Answered;
 use crate::exchange::http2::Http2;
+use crate::exchange::http2_shared::Http2Shared;
+use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
 use crate::upstream::{Upstream, UpstreamEvent};
@@ -120,14 +119,14 @@ impl Connection {
         ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> Answered,
         turn: &mut Turn<'_, H>,
     ) {
-        let number = turn.context.address.stream;
+        let Some(number) = turn.context.address.stream.number() else { return };
         self.with_round(turn, |round, _| round.resume(number, ask));
         self.converse_http2(&[], turn);
     }
 
     /// The handler wants to be asked again about an exchange.
     pub(super) fn wake_http2<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        let number = turn.context.address.stream;
+        let Some(number) = turn.context.address.stream.number() else { return };
         self.with_round(turn, |round, _| round.wake(number));
         self.converse_http2(&[], turn);
     }
@@ -139,7 +138,7 @@ impl Connection {
         event: UpstreamEvent<'_>,
         turn: &mut Turn<'_, H>,
     ) {
-        let number = turn.context.address.stream;
+        let Some(number) = turn.context.address.stream.number() else { return };
         self.with_round(turn, |round, _| round.hear(number, upstream, event));
         self.converse_http2(&[], turn);
     }

@@ -8,10 +8,10 @@ use staunch_protocol::http1::authority_in;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Method, Request, Status};
 
-use super::turn::{COME_BACK, Turn};
 use super::{Connection, Phase};
 use crate::clients::TOO_MANY_CONNECTIONS;
 use crate::exchange::answer::Answer;
+use crate::exchange::turn::{COME_BACK, Turn};
 use crate::handler::Handler;
 
 impl Connection {

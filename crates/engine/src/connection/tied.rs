@@ -2,10 +2,10 @@
 //!
 //! It must never be on the way of an exchange without an upstream.
 
-use super::turn::Turn;
 use super::{Connection, Phase};
 use crate::exchange::open::Open;
 use crate::exchange::outlet::Outlet;
+use crate::exchange::turn::Turn;
 use crate::handler::Handler;
 use crate::upstream::{Upstream, UpstreamEvent};
 

@@ -5,14 +5,14 @@
 use staunch_protocol::http2::ErrorCode;
 
 use super::round::Round;
-use crate::exchange::address::Address;
+use crate::exchange::address::{Address, StreamRef};
 use crate::exchange::open::Ended;
 use crate::exchange::{Finished, Life};
 use crate::handler::{Departure, Handler};
 
 impl<H: Handler> Round<'_, '_, H> {
     fn address(&self, number: u32) -> Address {
-        Address { stream: number, ..self.turn.context.address }
+        Address { stream: StreamRef::of(number), ..self.turn.context.address }
     }
 
     /// An exchange is over, but perhaps for bytes that wait for a window.

@@ -109,7 +109,7 @@ impl<H: Handler> Round<'_, '_, H> {
         let Some(stream) = self.pen.http2.streams.find_mut(number) else { return };
         let Some(exchange) = stream.exchange.as_deref_mut() else { return };
         let Life::Open(state) = &mut exchange.life else { return };
-        self.turn.context.address.stream = number;
+        self.turn.context.address.stream = StreamRef::of(number);
         let mut open = Open {
             state,
             outlet: Outlet::Stream(&mut stream.rest),

@@ -7,11 +7,11 @@ use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};
 use staunch_protocol::{BodyIn, Method, Request, Status};
 
 use crate::clients::TOO_SOON_BODY;
-use crate::connection::turn::{COME_BACK, Turn};
 use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::http2_pen::Http2Pen;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::Pen;
+use crate::exchange::turn::{COME_BACK, Turn};
 use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, OUTGOING_BYTES_MAX};
 
@@ -115,7 +115,7 @@ impl<H: Handler> Round<'_, '_, H> {
         waited_ms: u32,
         ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> R,
     ) -> R {
-        self.turn.context.address.stream = number;
+        self.turn.context.address.stream = StreamRef::of(number);
         (self.pen.stream, self.pen.now_ms) = (number, self.turn.now_ms);
         let answer = Answer {
             pen: Pen::Http2(&mut *self.pen),

@@ -6,9 +6,9 @@
 use staunch_protocol::http1::RequestMemory;
 use staunch_protocol::{Request, SelfAnswered, Status};
 
-use super::http2::shared::Http2Shared;
-use crate::exchange::context::Context;
-use crate::exchange::rendered::Rendered;
+use super::context::Context;
+use super::http2_shared::Http2Shared;
+use super::rendered::Rendered;
 use crate::handler::{Handler, Refused};
 use crate::pressure::Strain;
 use crate::spare::Spare;
