@@ -5,12 +5,11 @@
 //! `resume`, `end`, `time_out`), then `take_outgoing`.
 
 mod deadlines;
-mod exchanging;
+mod http1;
 pub(crate) mod http2;
-mod ignoring;
+mod living;
 mod marks;
 mod refusing;
-mod tied;
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Event, Session};
@@ -20,14 +19,13 @@ use staunch_protocol::{Request, Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
 pub(crate) use crate::connection::marks::Marks;
-use crate::exchange::address::{Address, StreamRef};
 use crate::exchange::answer::{Answer, MISDIRECTED};
+use crate::exchange::exchanges::Exchanges;
+use crate::exchange::life;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
-use crate::exchange::streams::Stream;
 use crate::exchange::turn::Turn;
-use crate::exchange::under_way::UnderWay;
-use crate::handler::{Departure, Handler};
+use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::spare::Spare;
 
@@ -58,8 +56,8 @@ pub(crate) struct Connection {
     /// Of HTTP/1.1.
     session: Session,
     outgoing: Option<Box<Outgoing>>,
-    /// Exchanges that are not over at once.
-    under_way: UnderWay,
+    /// Those that are not over at once.
+    exchanges: Exchanges,
     /// When the send or lingering deadline ends.
     pub(crate) deadline_ms: u64,
     /// Memory of the container in flight.
@@ -98,7 +96,7 @@ impl Connection {
         Self {
             session: Session::new(0),
             outgoing: None,
-            under_way: UnderWay::Nothing,
+            exchanges: Exchanges::default(),
             deadline_ms: 0,
             in_flight_bytes: 0,
             counted_bytes: 0,
@@ -137,7 +135,7 @@ impl Connection {
 
     /// Frees the slot: its peer is connected no more.
     pub(crate) fn retire(&mut self, spare: &mut Spare, memory: &mut WorkerMemory) {
-        if let Some(http2) = self.under_way.http2_mut() {
+        if let Some(http2) = self.exchanges.http2_mut() {
             http2.release(memory);
         }
         if let Some(outgoing) = self.outgoing.take() {
@@ -178,10 +176,9 @@ impl Connection {
             return self.end_http2(turn);
         }
         self.session.handle_end();
-        if self.is_waiting(StreamRef::ONLY) {
-            turn.handler.left(turn.context.address, Departure::SendsNoMore);
+        if !self.exchanges.are_none() {
+            self.lend_only(turn, |port, turn| life::hear_end(port, turn));
         }
-        self.tell_end();
         if self.phase == Phase::Introducing {
             turn.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
@@ -199,7 +196,7 @@ impl Connection {
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
         turn.tell_refused(answered);
         self.put_outgoing(outgoing, turn.spare);
-        self.break_exchange(Ended::BadBody, turn);
+        self.break_exchanges(Ended::BadBody, turn);
         self.converse(&[], turn);
     }
 
@@ -211,7 +208,7 @@ impl Connection {
         let written_bytes_max = self.written_bytes_max(turn);
         let mut outgoing = self.outgoing(turn.spare);
         loop {
-            if !self.under_way.is_nothing() && !self.go_on(&mut input, &mut outgoing, turn) {
+            if !self.exchanges.are_none() && !self.go_on(&mut input, &mut outgoing, turn) {
                 break;
             }
             self.behind = self.has_enough(&outgoing, written_bytes_max);
@@ -267,7 +264,7 @@ impl Connection {
         if turn.draining && is_last {
             self.session.close_after_response();
         }
-        if self.is_strained(turn) && self.send_back(None, request, turn, outgoing) {
+        if turn.is_strained(self.is_turned_away()) && self.send_back(request, turn, outgoing) {
             return;
         }
         let too_soon = turn.is_too_soon(request);
@@ -288,7 +285,7 @@ impl Connection {
         }
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {
-            return self.begin_exchange(request, &answered, turn);
+            return life::begin(&mut self.port(outgoing, turn.now_ms), request, &answered, turn);
         }
         turn.context.stats.requests.add(1);
     }
@@ -329,7 +326,7 @@ impl Connection {
     /// What is written from now on goes to another container.
     #[inline]
     pub(crate) fn leave_container(&mut self) {
-        if let Some(http2) = self.under_way.http2_mut() {
+        if let Some(http2) = self.exchanges.http2_mut() {
             http2.begin_send();
         }
     }
@@ -352,17 +349,17 @@ impl Connection {
     #[inline]
     pub(crate) fn held_bytes(&self) -> u32 {
         let standing_bytes = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.held_bytes());
-        let bytes = self.session.held_bytes() + standing_bytes + self.under_way.held_bytes();
+        let bytes = self.session.held_bytes() + standing_bytes + self.exchanges.held_bytes();
         self.in_flight_bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
     /// More was received than is worth holding: receiving should pause.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        if let Some(http2) = self.under_way.http2() {
+        if let Some(http2) = self.exchanges.http2() {
             return http2.kept_bytes() > if self.behind { 0 } else { SPILL_BYTES_MAX };
         }
-        let is_body = !self.under_way.is_nothing() && self.session.is_reading();
+        let is_body = !self.exchanges.are_none() && self.session.is_reading();
         let bytes_max = if self.behind || is_body { 0 } else { SPILL_BYTES_MAX };
         self.session.kept_bytes() > bytes_max
     }
@@ -370,29 +367,20 @@ impl Connection {
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
         let quiet = !self.sending && self.outgoing.is_none() && !self.in_line;
-        match (self.phase, self.under_way.http2()) {
+        match (self.phase, self.exchanges.http2()) {
             (Phase::Open, _) if quiet => self.session.idle_since_ms(),
             (Phase::Http2, Some(http2)) if quiet => http2.idle_since_ms(),
             _ => None,
         }
     }
 
-    /// Whether an exchange is not over yet.
-    pub(crate) fn is_under_way(&self, address: Address) -> bool {
-        self.generation == address.generation
-            && match self.phase {
-                Phase::Exchanging => true,
-                Phase::Http2 => self.stream(address.stream).is_some_and(|stream| stream.exchange.is_some()),
-                _ => false,
-            }
-    }
-
-    /// What is held of a stream, if anything is.
-    fn stream(&self, stream: StreamRef) -> Option<&Stream> {
-        self.under_way.http2()?.stream(stream.number()?)
+    /// Whether requests are read and answered.
+    pub(crate) fn is_speaking(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Exchanging | Phase::Http2)
     }
 
     /// Whether it came when only reserved slots were left.
+    #[inline]
     fn is_turned_away(&self) -> bool {
         self.marks.has(Marks::TURNED_AWAY)
     }

@@ -61,6 +61,13 @@ impl<H: Handler> Turn<'_, H> {
         true
     }
 
+    /// Whether a request may have to suffer for others, `turned_away` if its connection came when only
+    /// reserved slots were left.
+    #[inline]
+    pub(crate) fn is_strained(&self, turned_away: bool) -> bool {
+        self.strain.late || self.strain.full || turned_away
+    }
+
     /// Whether the client asks more often than it may.
     #[inline]
     pub(crate) fn is_too_soon(&self, request: &Request<'_>) -> bool {

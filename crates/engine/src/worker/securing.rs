@@ -238,7 +238,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn part(&mut self, slot: Slot) {
         if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
             let (connection, mut turn, _) = self.lend(slot);
-            connection.break_exchange(Ended::Gone, &mut turn);
+            connection.break_exchanges(Ended::Gone, &mut turn);
         }
         let Some(wall) = self.secured.active(slot) else { return self.close(slot) };
         let undrawn = wall.take_drawing();

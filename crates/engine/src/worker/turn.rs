@@ -287,7 +287,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn close(&mut self, slot: Slot) {
         if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
             let (connection, mut turn, _) = self.lend(slot);
-            connection.break_exchange(Ended::Gone, &mut turn);
+            connection.break_exchanges(Ended::Gone, &mut turn);
         }
         let connection = &mut self.connections[slot as usize];
         connection.phase = Phase::Closing;
