@@ -25,6 +25,7 @@ use crate::exchange::life;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::turn::Turn;
+use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::spare::Spare;
@@ -36,13 +37,8 @@ pub(crate) enum Phase {
     Free,
     /// A proxy has to tell first who is connected.
     Introducing,
-    /// Requests are read and answered.
+    /// Requests are read and answered, in the protocol that its exchanges are of.
     Open,
-    /// A request is answered later or bit by bit; what comes meanwhile is kept, but for its body if that is
-    /// wanted.
-    Exchanging,
-    /// HTTP/2 is spoken: any number of requests is under way.
-    Http2,
     /// Nothing more is read; close once all is sent, half-closing first if bytes of the peer may still come.
     Ending { linger: bool },
     /// Half-closed: what comes is thrown away until the peer closes too.
@@ -128,7 +124,8 @@ impl Connection {
     /// The connection is listened to from now on, after a wait that may have been too long.
     pub(crate) fn leave_line(&mut self, now_ms: u64, late: bool) {
         (self.in_line, self.late) = (false, late);
-        if matches!(self.phase, Phase::Open | Phase::Introducing) {
+        let is_new = matches!(self.phase, Phase::Open | Phase::Introducing) && self.exchanges.are_none();
+        if is_new {
             self.session = Session::new(now_ms);
         }
     }
@@ -148,8 +145,8 @@ impl Connection {
     #[inline]
     pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         match self.phase {
-            Phase::Open | Phase::Exchanging => self.converse(bytes, turn),
-            Phase::Http2 => self.converse_http2(bytes, turn),
+            Phase::Open if self.exchanges.http2().is_some() => self.converse_http2(bytes, turn),
+            Phase::Open => self.converse(bytes, turn),
             Phase::Introducing => self.introduce(bytes, turn),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
@@ -158,21 +155,23 @@ impl Connection {
     /// There is room for answers again: requests kept behind the last ones are handled, and an answer that
     /// goes on does.
     pub(crate) fn catch_up<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        let goes_on = match self.phase {
-            Phase::Open => self.behind || self.has_ended(),
-            Phase::Exchanging => true,
-            Phase::Http2 => return self.catch_up_http2(turn),
-            _ => false,
-        };
-        if goes_on {
-            self.converse(&[], turn);
+        if self.phase != Phase::Open {
+            return;
+        }
+        match &self.exchanges {
+            Exchanges::Streams(_) => self.catch_up_http2(turn),
+            Exchanges::One(under_way) => {
+                if !under_way.is_nothing() || self.behind || self.has_ended() {
+                    self.converse(&[], turn);
+                }
+            }
         }
     }
 
     /// The peer will send no more. What it asked before is still answered.
     pub(crate) fn end<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         self.marks.set(Marks::ENDED);
-        if self.phase == Phase::Http2 {
+        if self.has_streams() {
             return self.end_http2(turn);
         }
         self.session.handle_end();
@@ -188,7 +187,7 @@ impl Connection {
 
     /// The session's deadline has passed.
     pub(crate) fn time_out<H: Handler>(&mut self, timeouts: &Timeouts, turn: &mut Turn<'_, H>) {
-        if self.phase == Phase::Http2 {
+        if self.has_streams() {
             let timeouts = *self.timeouts(timeouts);
             return self.time_out_http2(&timeouts, turn);
         }
@@ -367,16 +366,26 @@ impl Connection {
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
         let quiet = !self.sending && self.outgoing.is_none() && !self.in_line;
-        match (self.phase, self.exchanges.http2()) {
-            (Phase::Open, _) if quiet => self.session.idle_since_ms(),
-            (Phase::Http2, Some(http2)) if quiet => http2.idle_since_ms(),
-            _ => None,
+        if self.phase != Phase::Open || !quiet {
+            return None;
+        }
+        match &self.exchanges {
+            Exchanges::One(UnderWay::Nothing) => self.session.idle_since_ms(),
+            Exchanges::One(_) => None,
+            Exchanges::Streams(http2) => http2.idle_since_ms(),
         }
     }
 
-    /// Whether requests are read and answered.
-    pub(crate) fn is_speaking(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Exchanging | Phase::Http2)
+    /// Whether requests are read and answered by HTTP/2: any number may be under way.
+    #[inline]
+    pub(crate) fn has_streams(&self) -> bool {
+        self.phase == Phase::Open && self.exchanges.http2().is_some()
+    }
+
+    /// Whether exchanges may be under way that are not over at once.
+    #[inline]
+    pub(crate) fn has_exchanges(&self) -> bool {
+        self.phase == Phase::Open && !self.exchanges.are_none()
     }
 
     /// Whether it came when only reserved slots were left.

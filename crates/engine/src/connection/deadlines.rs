@@ -151,10 +151,10 @@ impl Connection {
         match self.phase {
             Phase::Free => None,
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
-            Phase::Http2 => self.due_http2(self.timeouts(timeouts)),
+            Phase::Open if self.exchanges.http2().is_some() => self.due_http2(self.timeouts(timeouts)),
             _ if self.sending => Some((self.send_look_ms(self.timeouts(timeouts)), Deadline::Send)),
             Phase::Closing => None,
-            Phase::Exchanging => self.due_exchanging(self.timeouts(timeouts)),
+            Phase::Open if !self.exchanges.are_none() => self.due_exchanging(self.timeouts(timeouts)),
             _ => self.session.poll_timeout(self.timeouts(timeouts)),
         }
     }

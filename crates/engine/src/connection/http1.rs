@@ -4,7 +4,6 @@
 //! wanted for bytes that are to be ignored.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::Request;
 use staunch_protocol::http1::{Event, Session};
 
 use super::{Connection, Phase};
@@ -44,10 +43,6 @@ impl Port for OnlyPort<'_> {
         self.exchanges.one_mut()
     }
 
-    fn begin(&mut self, _request: &Request<'_>) {
-        *self.phase = Phase::Exchanging;
-    }
-
     fn put(&mut self, exchange: Box<Exchange>) {
         self.begin_reading();
         *self.exchanges = Exchanges::One(UnderWay::Exchange(exchange));
@@ -69,7 +64,6 @@ impl Port for OnlyPort<'_> {
         *self.exchanges = Exchanges::default();
         *self.generation = self.generation.wrapping_add(1);
         address.generation = *self.generation;
-        *self.phase = Phase::Open;
     }
 
     fn note_draining(&mut self) {

@@ -28,7 +28,7 @@ impl Connection {
         let mut outgoing = self.outgoing(turn.spare);
         self.exchanges = Exchanges::Streams(Box::new(Http2::new(turn.now_ms, outgoing.bytes())));
         self.session = http1::Session::new(turn.now_ms);
-        self.phase = Phase::Http2;
+        self.phase = Phase::Open;
         turn.context.stats.http2_connections.add(1);
         self.put_outgoing(outgoing, turn.spare);
     }
@@ -88,7 +88,7 @@ impl Connection {
 
     /// The worker is coming to its end: the peer is asked to send no more requests.
     pub(crate) fn leave_http2<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        if self.phase == Phase::Http2 {
+        if self.has_streams() {
             self.converse_http2(&[], turn);
         }
     }
@@ -96,7 +96,7 @@ impl Connection {
     /// Whether it is idle, and its share in the fields that the worker's connections hold, in bytes; nothing
     /// if it speaks another protocol or is about to end.
     pub(crate) fn fields_share(&self, memory: &WorkerMemory) -> Option<(bool, usize)> {
-        let http2 = self.exchanges.http2().filter(|_| self.phase == Phase::Http2)?;
+        let http2 = self.exchanges.http2().filter(|_| self.phase == Phase::Open)?;
         Some((self.idle_since_ms().is_some(), http2.share_bytes(memory)))
     }
 

@@ -4,8 +4,8 @@
 
 use staunch_protocol::Request;
 
-use super::Connection;
 use super::http1::OnlyPort;
+use super::{Connection, Phase};
 use crate::exchange::address::{Address, StreamRef};
 use crate::exchange::answer::Answer;
 use crate::exchange::answered::Answered;
@@ -22,7 +22,7 @@ impl Connection {
     pub(crate) fn is_under_way(&self, address: Address) -> bool {
         let under_way = self.exchanges.find(address.stream);
         self.generation == address.generation
-            && self.is_speaking()
+            && self.phase == Phase::Open
             && under_way.is_some_and(|under_way| !under_way.is_nothing())
     }
 

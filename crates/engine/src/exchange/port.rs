@@ -24,7 +24,7 @@ pub(crate) trait Port {
     fn under_way_mut(&mut self) -> Option<&mut UnderWay>;
 
     /// A request is not answered at once: [`Self::put`] follows.
-    fn begin(&mut self, request: &Request<'_>);
+    fn begin(&mut self, _request: &Request<'_>) {}
 
     /// Keeps an exchange that is not over.
     fn put(&mut self, exchange: Box<Exchange>);

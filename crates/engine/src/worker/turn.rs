@@ -285,7 +285,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     pub(super) fn close(&mut self, slot: Slot) {
-        if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
+        if self.connections[slot as usize].has_exchanges() {
             let (connection, mut turn, _) = self.lend(slot);
             connection.break_exchanges(Ended::Gone, &mut turn);
         }
