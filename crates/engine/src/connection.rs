@@ -15,11 +15,10 @@ use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Event, Session};
 use staunch_protocol::http2::WorkerMemory;
 use staunch_protocol::limits::SPILL_BYTES_MAX;
-use staunch_protocol::{Request, Status, Timeouts};
+use staunch_protocol::{Request, Timeouts};
 
-use crate::clients::TOO_SOON_BODY;
 pub(crate) use crate::connection::marks::Marks;
-use crate::exchange::answer::{Answer, MISDIRECTED};
+use crate::exchange::answer::Answer;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life;
 use crate::exchange::open::Ended;
@@ -52,7 +51,7 @@ pub(crate) struct Connection {
     /// Of HTTP/1.1.
     session: Session,
     outgoing: Option<Box<Outgoing>>,
-    /// Those that are not over at once.
+    /// Exchanges that are not over at once; they say which protocol is spoken.
     exchanges: Exchanges,
     /// When the send or lingering deadline ends.
     pub(crate) deadline_ms: u64,
@@ -267,21 +266,15 @@ impl Connection {
             return;
         }
         let too_soon = turn.is_too_soon(request);
-        let is_misdirected = turn.context.is_misdirected(request.host);
+        if too_soon || turn.context.is_misdirected(request.host) {
+            return life::turn_down(&mut self.port(outgoing, turn.now_ms), too_soon, request, turn);
+        }
         let answer = Answer {
             pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered: Some(&mut *turn.rendered) }),
             outgoing,
             context: &turn.context,
             waited_ms: 0,
         };
-        if too_soon {
-            answer.too_soon();
-            return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
-        }
-        if is_misdirected {
-            let _ = answer.misdirected();
-            return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
-        }
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {
             return life::begin(&mut self.port(outgoing, turn.now_ms), request, &answered, turn);

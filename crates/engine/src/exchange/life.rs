@@ -6,13 +6,14 @@
 use staunch_protocol::http1::BodyOut;
 use staunch_protocol::{KeptRequest, Method, Request, Status};
 
-use super::answer::Answer;
+use super::answer::{Answer, MISDIRECTED};
 use super::answered::{Answered, Course};
 use super::open::{Ended, Open, OpenState};
 use super::port::Port;
 use super::turn::{COME_BACK, Turn};
 use super::under_way::UnderWay;
 use super::{Exchange, Finished, Life};
+use crate::clients::TOO_SOON_BODY;
 use crate::handler::{Body, Departure, Handler};
 use crate::upstream::{Upstream, UpstreamEvent};
 
@@ -272,6 +273,27 @@ pub(crate) fn send_back<H: Handler>(
     let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
     turn.tell(status, body_bytes, Some(request));
     true
+}
+
+/// Answers a request that no handler is asked about: its client asks `too_soon`, or it is for another name
+/// than its connection.
+#[cold]
+pub(crate) fn turn_down<H: Handler>(
+    port: &mut impl Port,
+    too_soon: bool,
+    request: &Request<'_>,
+    turn: &mut Turn<'_, H>,
+) {
+    let (status, body_bytes) = match too_soon {
+        true => (Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len()),
+        false => (Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len()),
+    };
+    ask(port, request, 0, turn, |_, _, answer| match too_soon {
+        true => answer.too_soon(),
+        false => _ = answer.misdirected(),
+    });
+    throw_body_away(port, request, turn);
+    turn.tell(status, body_bytes, Some(request));
 }
 
 /// Throws away the body of a request that is answered: no handler wants it.

@@ -3,13 +3,11 @@
 //! It owns their order, and which stream is in hand. It must never look at further requests while enough
 //! stands to be sent, nor give a byte of a body before those that came earlier.
 
+use staunch_protocol::Request;
 use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};
-use staunch_protocol::{Request, Status};
 
 use super::port::StreamPort;
-use crate::clients::TOO_SOON_BODY;
 use crate::exchange::address::StreamRef;
-use crate::exchange::answer::MISDIRECTED;
 use crate::exchange::life::{self, Moved};
 use crate::exchange::open::Ended;
 use crate::exchange::port::Port;
@@ -88,15 +86,9 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
         if turn.is_strained(port.turned_away) && life::send_back(port, None, request, turn) {
             return;
         }
-        if turn.is_too_soon(request) {
-            life::ask(port, request, 0, turn, |_, _, answer| answer.too_soon());
-            life::throw_body_away(port, request, turn);
-            return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
-        }
-        if turn.context.is_misdirected(request.host) {
-            life::ask(port, request, 0, turn, |_, _, answer| _ = answer.misdirected());
-            life::throw_body_away(port, request, turn);
-            return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
+        let too_soon = turn.is_too_soon(request);
+        if too_soon || turn.context.is_misdirected(request.host) {
+            return life::turn_down(port, too_soon, request, turn);
         }
         let answered = life::ask(port, request, 0, turn, H::handle);
         if !answered.is_complete() {
