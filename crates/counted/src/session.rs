@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Post, Stats};
+use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Post, Stats, StreamRef};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, RequestMemory, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
@@ -179,8 +179,13 @@ fn deliver(
     stats: &Stats,
     outbox: &Outbox,
 ) -> usize {
-    let context =
-        Context::new(stats, DATE, UNIX_MS, outbox, Address { worker: 0, slot: 0, generation: 0, stream: 0 });
+    let context = Context::new(
+        stats,
+        DATE,
+        UNIX_MS,
+        outbox,
+        Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY },
+    );
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];

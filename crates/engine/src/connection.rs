@@ -5,30 +5,27 @@
 //! `resume`, `end`, `time_out`), then `take_outgoing`.
 
 mod deadlines;
-mod exchanging;
+mod http1;
 pub(crate) mod http2;
-mod ignoring;
+mod living;
 mod marks;
 mod refusing;
-mod tied;
-pub(crate) mod turn;
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Event, Session};
 use staunch_protocol::http2::WorkerMemory;
 use staunch_protocol::limits::SPILL_BYTES_MAX;
-use staunch_protocol::{Request, Status, Timeouts};
+use staunch_protocol::{Request, Timeouts};
 
-use crate::clients::TOO_SOON_BODY;
 pub(crate) use crate::connection::marks::Marks;
-use crate::connection::turn::Turn;
-use crate::exchange::address::Address;
-use crate::exchange::answer::{Answer, MISDIRECTED};
+use crate::exchange::answer::Answer;
+use crate::exchange::exchanges::Exchanges;
+use crate::exchange::life;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
-use crate::exchange::streams::Stream;
+use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
-use crate::handler::{Departure, Handler};
+use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::spare::Spare;
 
@@ -39,13 +36,8 @@ pub(crate) enum Phase {
     Free,
     /// A proxy has to tell first who is connected.
     Introducing,
-    /// Requests are read and answered.
+    /// Requests are read and answered, in the protocol that its exchanges are of.
     Open,
-    /// A request is answered later or bit by bit; what comes meanwhile is kept, but for its body if that is
-    /// wanted.
-    Exchanging,
-    /// HTTP/2 is spoken: any number of requests is under way.
-    Http2,
     /// Nothing more is read; close once all is sent, half-closing first if bytes of the peer may still come.
     Ending { linger: bool },
     /// Half-closed: what comes is thrown away until the peer closes too.
@@ -59,8 +51,8 @@ pub(crate) struct Connection {
     /// Of HTTP/1.1.
     session: Session,
     outgoing: Option<Box<Outgoing>>,
-    /// Exchanges that are not over at once.
-    under_way: UnderWay,
+    /// Exchanges that are not over at once; they say which protocol is spoken.
+    exchanges: Exchanges,
     /// When the send or lingering deadline ends.
     pub(crate) deadline_ms: u64,
     /// Memory of the container in flight.
@@ -99,7 +91,7 @@ impl Connection {
         Self {
             session: Session::new(0),
             outgoing: None,
-            under_way: UnderWay::Nothing,
+            exchanges: Exchanges::default(),
             deadline_ms: 0,
             in_flight_bytes: 0,
             counted_bytes: 0,
@@ -131,14 +123,15 @@ impl Connection {
     /// The connection is listened to from now on, after a wait that may have been too long.
     pub(crate) fn leave_line(&mut self, now_ms: u64, late: bool) {
         (self.in_line, self.late) = (false, late);
-        if matches!(self.phase, Phase::Open | Phase::Introducing) {
+        let is_new = matches!(self.phase, Phase::Open | Phase::Introducing) && self.exchanges.are_none();
+        if is_new {
             self.session = Session::new(now_ms);
         }
     }
 
     /// Frees the slot: its peer is connected no more.
     pub(crate) fn retire(&mut self, spare: &mut Spare, memory: &mut WorkerMemory) {
-        if let Some(http2) = self.under_way.http2_mut() {
+        if let Some(http2) = self.exchanges.http2_mut() {
             http2.release(memory);
         }
         if let Some(outgoing) = self.outgoing.take() {
@@ -151,8 +144,8 @@ impl Connection {
     #[inline]
     pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         match self.phase {
-            Phase::Open | Phase::Exchanging => self.converse(bytes, turn),
-            Phase::Http2 => self.converse_http2(bytes, turn),
+            Phase::Open if self.exchanges.http2().is_some() => self.converse_http2(bytes, turn),
+            Phase::Open => self.converse(bytes, turn),
             Phase::Introducing => self.introduce(bytes, turn),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
@@ -161,28 +154,29 @@ impl Connection {
     /// There is room for answers again: requests kept behind the last ones are handled, and an answer that
     /// goes on does.
     pub(crate) fn catch_up<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        let goes_on = match self.phase {
-            Phase::Open => self.behind || self.has_ended(),
-            Phase::Exchanging => true,
-            Phase::Http2 => return self.catch_up_http2(turn),
-            _ => false,
-        };
-        if goes_on {
-            self.converse(&[], turn);
+        if self.phase != Phase::Open {
+            return;
+        }
+        match &self.exchanges {
+            Exchanges::Streams(_) => self.catch_up_http2(turn),
+            Exchanges::One(under_way) => {
+                if !under_way.is_nothing() || self.behind || self.has_ended() {
+                    self.converse(&[], turn);
+                }
+            }
         }
     }
 
     /// The peer will send no more. What it asked before is still answered.
     pub(crate) fn end<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         self.marks.set(Marks::ENDED);
-        if self.phase == Phase::Http2 {
+        if self.has_streams() {
             return self.end_http2(turn);
         }
         self.session.handle_end();
-        if self.is_waiting(0) {
-            turn.handler.left(turn.context.address, Departure::SendsNoMore);
+        if !self.exchanges.are_none() {
+            self.lend_only(turn, |port, turn| life::hear_end(port, turn));
         }
-        self.tell_end();
         if self.phase == Phase::Introducing {
             turn.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
@@ -192,7 +186,7 @@ impl Connection {
 
     /// The session's deadline has passed.
     pub(crate) fn time_out<H: Handler>(&mut self, timeouts: &Timeouts, turn: &mut Turn<'_, H>) {
-        if self.phase == Phase::Http2 {
+        if self.has_streams() {
             let timeouts = *self.timeouts(timeouts);
             return self.time_out_http2(&timeouts, turn);
         }
@@ -200,7 +194,7 @@ impl Connection {
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
         turn.tell_refused(answered);
         self.put_outgoing(outgoing, turn.spare);
-        self.break_exchange(Ended::BadBody, turn);
+        self.break_exchanges(Ended::BadBody, turn);
         self.converse(&[], turn);
     }
 
@@ -212,7 +206,7 @@ impl Connection {
         let written_bytes_max = self.written_bytes_max(turn);
         let mut outgoing = self.outgoing(turn.spare);
         loop {
-            if !self.under_way.is_nothing() && !self.go_on(&mut input, &mut outgoing, turn) {
+            if !self.exchanges.are_none() && !self.go_on(&mut input, &mut outgoing, turn) {
                 break;
             }
             self.behind = self.has_enough(&outgoing, written_bytes_max);
@@ -268,28 +262,22 @@ impl Connection {
         if turn.draining && is_last {
             self.session.close_after_response();
         }
-        if self.is_strained(turn) && self.send_back(None, request, turn, outgoing) {
+        if turn.is_strained(self.is_turned_away()) && self.send_back(request, turn, outgoing) {
             return;
         }
         let too_soon = turn.is_too_soon(request);
-        let is_misdirected = turn.context.is_misdirected(request.host);
+        if too_soon || turn.context.is_misdirected(request.host) {
+            return life::turn_down(&mut self.port(outgoing, turn.now_ms), too_soon, request, turn);
+        }
         let answer = Answer {
             pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered: Some(&mut *turn.rendered) }),
             outgoing,
             context: &turn.context,
             waited_ms: 0,
         };
-        if too_soon {
-            answer.too_soon();
-            return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
-        }
-        if is_misdirected {
-            let _ = answer.misdirected();
-            return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
-        }
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {
-            return self.begin_exchange(request, &answered, turn);
+            return life::begin(&mut self.port(outgoing, turn.now_ms), request, &answered, turn);
         }
         turn.context.stats.requests.add(1);
     }
@@ -330,7 +318,7 @@ impl Connection {
     /// What is written from now on goes to another container.
     #[inline]
     pub(crate) fn leave_container(&mut self) {
-        if let Some(http2) = self.under_way.http2_mut() {
+        if let Some(http2) = self.exchanges.http2_mut() {
             http2.begin_send();
         }
     }
@@ -353,17 +341,17 @@ impl Connection {
     #[inline]
     pub(crate) fn held_bytes(&self) -> u32 {
         let standing_bytes = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.held_bytes());
-        let bytes = self.session.held_bytes() + standing_bytes + self.under_way.held_bytes();
+        let bytes = self.session.held_bytes() + standing_bytes + self.exchanges.held_bytes();
         self.in_flight_bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
     /// More was received than is worth holding: receiving should pause.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        if let Some(http2) = self.under_way.http2() {
+        if let Some(http2) = self.exchanges.http2() {
             return http2.kept_bytes() > if self.behind { 0 } else { SPILL_BYTES_MAX };
         }
-        let is_body = !self.under_way.is_nothing() && self.session.is_reading();
+        let is_body = !self.exchanges.are_none() && self.session.is_reading();
         let bytes_max = if self.behind || is_body { 0 } else { SPILL_BYTES_MAX };
         self.session.kept_bytes() > bytes_max
     }
@@ -371,29 +359,30 @@ impl Connection {
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
         let quiet = !self.sending && self.outgoing.is_none() && !self.in_line;
-        match (self.phase, self.under_way.http2()) {
-            (Phase::Open, _) if quiet => self.session.idle_since_ms(),
-            (Phase::Http2, Some(http2)) if quiet => http2.idle_since_ms(),
-            _ => None,
+        if self.phase != Phase::Open || !quiet {
+            return None;
+        }
+        match &self.exchanges {
+            Exchanges::One(UnderWay::Nothing) => self.session.idle_since_ms(),
+            Exchanges::One(_) => None,
+            Exchanges::Streams(http2) => http2.idle_since_ms(),
         }
     }
 
-    /// Whether an exchange is not over yet.
-    pub(crate) fn is_under_way(&self, address: Address) -> bool {
-        self.generation == address.generation
-            && match self.phase {
-                Phase::Exchanging => true,
-                Phase::Http2 => self.stream(address.stream).is_some_and(|stream| stream.exchange.is_some()),
-                _ => false,
-            }
+    /// Whether requests are read and answered by HTTP/2: any number may be under way.
+    #[inline]
+    pub(crate) fn has_streams(&self) -> bool {
+        self.phase == Phase::Open && self.exchanges.http2().is_some()
     }
 
-    /// What is held of a stream, if anything is.
-    fn stream(&self, number: u32) -> Option<&Stream> {
-        self.under_way.http2()?.stream(number)
+    /// Whether exchanges may be under way that are not over at once.
+    #[inline]
+    pub(crate) fn has_exchanges(&self) -> bool {
+        self.phase == Phase::Open && !self.exchanges.are_none()
     }
 
     /// Whether it came when only reserved slots were left.
+    #[inline]
     fn is_turned_away(&self) -> bool {
         self.marks.has(Marks::TURNED_AWAY)
     }

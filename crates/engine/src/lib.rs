@@ -33,7 +33,7 @@ pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};
 pub use exchange::Finished;
-pub use exchange::address::Address;
+pub use exchange::address::{Address, StreamRef};
 pub use exchange::answer::Answer;
 pub use exchange::answered::Answered;
 pub use exchange::context::Context;

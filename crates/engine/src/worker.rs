@@ -12,8 +12,8 @@ use staunch_protocol::http1::RequestMemory;
 
 use crate::clients::{ClientPolicy, ClientTable, Clients};
 use crate::connection::Connection;
-use crate::connection::http2::shared::Http2Shared;
 use crate::draining::Draining;
+use crate::exchange::http2_shared::Http2Shared;
 use crate::exchange::outbox::Outbox;
 use crate::exchange::rendered::Rendered;
 use crate::handler::Handler;

@@ -7,6 +7,7 @@ use staunch_protocol::{Deadline, Timeouts};
 
 use super::marks::Marks;
 use super::{Connection, Phase};
+use crate::exchange::under_way::UnderWay;
 use crate::limits::{LOOK_PART, MARK_BYTES, TURNED_AWAY_MS, UNTOLD_MS};
 
 /// Deadlines of one that is turned away.
@@ -62,7 +63,7 @@ impl Connection {
         if bytes > 0 {
             self.progress(bytes, rate_min, now_ms, &timeouts);
             self.marks.set(Marks::SEEN);
-            if let Some(http2) = self.under_way.http2_mut() {
+            if let Some(http2) = self.exchanges.http2_mut() {
                 http2.note_acknowledged(bytes, rate_min, now_ms);
             }
         }
@@ -150,10 +151,10 @@ impl Connection {
         match self.phase {
             Phase::Free => None,
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
-            Phase::Http2 => self.due_http2(self.timeouts(timeouts)),
+            Phase::Open if self.exchanges.http2().is_some() => self.due_http2(self.timeouts(timeouts)),
             _ if self.sending => Some((self.send_look_ms(self.timeouts(timeouts)), Deadline::Send)),
             Phase::Closing => None,
-            Phase::Exchanging => self.due_exchanging(self.timeouts(timeouts)),
+            Phase::Open if !self.exchanges.are_none() => self.due_exchanging(self.timeouts(timeouts)),
             _ => self.session.poll_timeout(self.timeouts(timeouts)),
         }
     }
@@ -162,7 +163,7 @@ impl Connection {
 impl Connection {
     /// The deadline of an exchange that is not over at once, while nothing is being sent.
     fn due_exchanging(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
-        let takes_body = self.under_way.takes_body();
+        let takes_body = self.exchanges.one().is_some_and(UnderWay::takes_body);
         let of_session = takes_body.then(|| self.session.poll_timeout(timeouts)).flatten();
         let of_peer = self.marks.has(Marks::WAITS).then_some((self.deadline_ms, Deadline::Send));
         of_session.into_iter().chain(of_peer).min_by_key(|(at_ms, _)| *at_ms)
@@ -170,7 +171,7 @@ impl Connection {
 
     /// The deadline of an HTTP/2 connection: a container may be in flight while a stream waits for its peer.
     fn due_http2(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
-        let of_session = self.under_way.http2().and_then(|http2| http2.due(timeouts));
+        let of_session = self.exchanges.http2().and_then(|http2| http2.due(timeouts));
         // A stream waits for its window: it is looked at a while before, as a send is.
         let is_first = !self.marks.has(Marks::SEEN | Marks::BLIND | Marks::ASKED);
         let of_session = of_session.map(|(at_ms, deadline)| match deadline {

@@ -6,12 +6,12 @@
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::authority_in;
 use staunch_protocol::proxy::{Introduction, read_introduction};
-use staunch_protocol::{Method, Request, Status};
+use staunch_protocol::{Request, Status};
 
-use super::turn::{COME_BACK, Turn};
 use super::{Connection, Phase};
 use crate::clients::TOO_MANY_CONNECTIONS;
-use crate::exchange::answer::Answer;
+use crate::exchange::life;
+use crate::exchange::turn::Turn;
 use crate::handler::Handler;
 
 impl Connection {
@@ -84,32 +84,14 @@ impl Connection {
         turn.tell(status, body.len(), None);
     }
 
-    /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
-    #[inline]
-    pub(super) fn is_strained<H>(&self, turn: &Turn<'_, H>) -> bool {
-        turn.strain.late || turn.strain.full || self.is_turned_away()
-    }
-
-    /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
-    /// last of its connection if others need the slot. `waited_ms` is how long it did for mail.
+    /// Answers the request last given by telling it to come back, if it has to be.
     #[cold]
     pub(super) fn send_back<H: Handler>(
         &mut self,
-        waited_ms: Option<u64>,
         request: &Request<'_>,
         turn: &mut Turn<'_, H>,
         outgoing: &mut Outgoing,
     ) -> bool {
-        if turn.strain.full || self.is_turned_away() {
-            self.session.close_after_response();
-        }
-        if !turn.has_to_come_back(self.is_turned_away(), waited_ms) {
-            return false;
-        }
-        let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        Answer::new(&mut self.session, outgoing, &turn.context).uncounted(status, fields, body);
-        let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
-        turn.tell(status, body_bytes, Some(request));
-        true
+        life::send_back(&mut self.port(outgoing, turn.now_ms), None, request, turn)
     }
 }

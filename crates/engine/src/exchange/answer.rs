@@ -32,7 +32,7 @@ const NO_UPGRADE: (&[u8; 61], &[u8]) = (
 );
 
 /// Fields and body of the answer to a request on a connection that was made for another name.
-pub(crate) const MISDIRECTED: (&[u8; 61], &[u8]) = (
+pub(super) const MISDIRECTED: (&[u8; 61], &[u8]) = (
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 71\r\n",
     b"421 Misdirected Request: this connection is for another name than this\n",
 );

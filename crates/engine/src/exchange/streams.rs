@@ -3,7 +3,7 @@
 //! It owns the list. It must never hold a stream of which nothing waits.
 
 use super::pieces::Pieces;
-use super::{Exchange, Life};
+use super::under_way::UnderWay;
 use crate::limits::OPEN_ROOM_BYTES;
 
 /// A stream whose answer was not handed over at once.
@@ -15,7 +15,7 @@ pub(crate) struct Stream {
     /// Its answer waits for a window, or for its turn.
     pub(crate) is_blocked: bool,
     /// Nothing once its answer is complete but for sending.
-    pub(crate) exchange: Option<Box<Exchange>>,
+    pub(crate) under_way: UnderWay,
     /// The body of its request is wanted.
     pub(crate) reads: bool,
     /// What has come of that body and was not given to the handler yet.
@@ -42,7 +42,7 @@ impl Stream {
             number,
             rest: Pieces::default(),
             is_blocked: false,
-            exchange: None,
+            under_way: UnderWay::Nothing,
             reads: false,
             body: Vec::new(),
             body_end: BodyEnd::Awaited,
@@ -50,24 +50,18 @@ impl Stream {
         }
     }
 
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Waiting))
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Open(_)))
+    /// Whether more of its answer may wait.
+    pub(crate) fn has_room(&self) -> bool {
+        self.rest.length_bytes() < OPEN_ROOM_BYTES
     }
 
     /// Whether more of the request's body may be given to its handler now.
     pub(crate) fn takes_body(&self) -> bool {
-        self.reads
-            && self.rest.length_bytes() < OPEN_ROOM_BYTES
-            && self.exchange.as_ref().is_some_and(|exchange| exchange.takes_body())
+        self.reads && self.has_room() && self.under_way.takes_body()
     }
 
     fn held_bytes(&self) -> usize {
-        let exchange_bytes = self.exchange.as_ref().map_or(0, |exchange| exchange.held_bytes());
-        self.rest.held_bytes() + self.body.capacity() + exchange_bytes
+        self.rest.held_bytes() + self.body.capacity() + self.under_way.held_bytes()
     }
 }
 
@@ -107,13 +101,14 @@ impl Streams {
         Some(removed)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
-        self.0.iter()
+    /// Numbers of all.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.0.iter().map(|stream| stream.number).collect()
     }
 
     /// Numbers of those whose exchanges are not over.
     pub(crate) fn under_way(&self) -> Vec<u32> {
-        let under_way = self.0.iter().filter(|stream| stream.exchange.is_some());
+        let under_way = self.0.iter().filter(|stream| !stream.under_way.is_nothing());
         under_way.map(|stream| stream.number).collect()
     }
 
@@ -134,7 +129,7 @@ mod tests {
         for number in [5, 1, 9, 5] {
             streams.hold(number);
         }
-        assert_eq!(streams.iter().map(|stream| stream.number).collect::<Vec<_>>(), [1, 5, 9]);
+        assert_eq!(streams.numbers(), [1, 5, 9]);
         assert!(streams.find(5).is_some() && streams.find_mut(7).is_none());
         for number in [9, 1, 5] {
             assert!(streams.remove(number).is_some_and(|removed| removed.number == number));

@@ -1,25 +1,21 @@
-//! What is under way on a connection and not over at once.
+//! One exchange that is not over at once, or nothing.
 //!
-//! It owns 16 bytes of a slot, and what they point to. Nearly always there is nothing: it must cost a request
-//! that is answered at once no more than one look.
+//! Nearly always there is nothing: that must cost no byte beside the slot or the stream it stands in.
 
 use staunch_protocol::{KeptRequest, Status};
 
-use super::http2::Http2;
 use super::open::OpenState;
 use super::resting::Resting;
 use super::{Exchange, Life};
 
-/// The exchanges of a connection that are not over at once.
+/// Where one exchange of a connection stands.
 #[derive(Debug, Default)]
 pub(crate) enum UnderWay {
     #[default]
     Nothing,
-    /// A connection of HTTP/2, with any number of exchanges.
-    Http2(Box<Http2>),
-    /// An exchange of HTTP/1.1.
+    /// It waits, collects or goes on.
     Exchange(Box<Exchange>),
-    /// An answer of HTTP/1.1 that goes on, and has given back its request.
+    /// An answer that goes on, and has given back its request.
     Resting(Resting),
 }
 
@@ -29,32 +25,6 @@ impl UnderWay {
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
-    }
-
-    #[inline]
-    pub(crate) fn http2(&self) -> Option<&Http2> {
-        match self {
-            Self::Http2(http2) => Some(http2),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn http2_mut(&mut self) -> Option<&mut Http2> {
-        match self {
-            Self::Http2(http2) => Some(http2),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn take_http2(&mut self) -> Option<Box<Http2>> {
-        match std::mem::take(self) {
-            Self::Http2(http2) => Some(http2),
-            other => {
-                *self = other;
-                None
-            }
-        }
     }
 
     pub(crate) fn take_exchange(&mut self) -> Option<Box<Exchange>> {
@@ -67,26 +37,35 @@ impl UnderWay {
         }
     }
 
-    /// Whether a request of HTTP/1.1 waits for mail.
+    /// Whether the request waits for mail.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self, Self::Exchange(exchange) if matches!(exchange.life, Life::Waiting))
     }
 
-    /// Whether an answer of HTTP/1.1 goes on.
+    /// Whether the answer goes on.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Self::Exchange(exchange) => matches!(exchange.life, Life::Open(_)),
             Self::Resting(_) => true,
-            Self::Nothing | Self::Http2(_) => false,
+            Self::Nothing => false,
         }
     }
 
-    /// Whether the body of a request of HTTP/1.1 may come now, if any is left.
+    /// Whether the body of the request may come now, if any is left.
     pub(crate) fn takes_body(&self) -> bool {
         matches!(self, Self::Exchange(exchange) if exchange.takes_body())
     }
 
-    /// What is known of an answer of HTTP/1.1 that goes on.
+    /// The most that is collected of the request's body, and what was, if it is to be.
+    pub(crate) fn collecting(&mut self) -> Option<(usize, &mut Vec<u8>)> {
+        let Self::Exchange(exchange) = self else { return None };
+        match &mut exchange.life {
+            Life::Collecting { limit_bytes, body } => Some((*limit_bytes, body)),
+            Life::Waiting | Life::Open(_) => None,
+        }
+    }
+
+    /// What is known of an answer that goes on.
     pub(crate) fn open(&self) -> Option<OpenState> {
         match self {
             Self::Exchange(exchange) => match exchange.life {
@@ -94,7 +73,7 @@ impl UnderWay {
                 Life::Waiting | Life::Collecting { .. } => None,
             },
             Self::Resting(resting) => Some(resting.state()),
-            Self::Nothing | Self::Http2(_) => None,
+            Self::Nothing => None,
         }
     }
 
@@ -103,7 +82,7 @@ impl UnderWay {
         match self {
             Self::Exchange(exchange) => exchange.life = Life::Open(state),
             Self::Resting(resting) => resting.set(&state),
-            Self::Nothing | Self::Http2(_) => {}
+            Self::Nothing => {}
         }
     }
 
@@ -122,7 +101,7 @@ impl UnderWay {
         match self {
             Self::Exchange(exchange) => Some((Some(&exchange.request), exchange.status)),
             Self::Resting(resting) => Some((None, resting.status())),
-            Self::Nothing | Self::Http2(_) => None,
+            Self::Nothing => None,
         }
     }
 
@@ -131,7 +110,6 @@ impl UnderWay {
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::Resting(_) => 0,
-            Self::Http2(http2) => http2.held_bytes(),
             Self::Exchange(exchange) => exchange.held_bytes(),
         }
     }

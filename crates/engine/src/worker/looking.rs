@@ -37,9 +37,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return;
         }
         let now_ms = self.time.now_ms;
-        let (is_sending, phase) = (connection.sending, connection.phase);
-        let waits = connection.marks.has(Marks::WAITS) && (is_sending || phase == Phase::Exchanging);
-        if !waits && (is_sending || phase == Phase::Http2) {
+        let (is_sending, has_streams) = (connection.sending, connection.has_streams());
+        let goes_on = connection.has_exchanges() && !has_streams;
+        let waits = connection.marks.has(Marks::WAITS) && (is_sending || goes_on);
+        if !waits && (is_sending || has_streams) {
             let rate_min = self.overload.capacity.pressure().send_rate_min;
             connection.note_taken(taken, rate_min, now_ms, &self.overload.timeouts);
         } else if waits {

@@ -61,7 +61,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.left = Some(left);
         // A client that speaks HTTP/2 hears of it before it is idle, and asks another server.
         for slot in 0..self.connections.len() {
-            if self.connections[slot].phase == Phase::Http2 {
+            if self.connections[slot].has_streams() {
                 let (connection, mut turn, _) = self.lend(slot as Slot);
                 connection.leave_http2(&mut turn);
                 self.flush(slot as Slot);

@@ -197,13 +197,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// order, any other at once.
     pub(super) fn end_connection(&mut self, slot: Slot, why: &'static str) {
         let connection = &self.connections[slot as usize];
-        if connection.phase == Phase::Http2 && !connection.sending {
+        if connection.has_streams() && !connection.sending {
             let (connection, mut turn, _) = self.lend(slot);
             connection.dismiss_http2(why, &mut turn);
             connection.phase = Phase::Ending { linger: false };
             return self.flush(slot);
         }
         if connection.phase == Phase::Open
+            && !connection.has_exchanges()
             && !connection.sending
             && self.secured.has_keys(slot)
             && self.close_records(slot, true)

@@ -41,10 +41,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Bytes came.
     pub(super) fn received_sealed(&mut self, slot: Slot, input: Input) {
         match self.connections[slot as usize].phase {
-            Phase::Open | Phase::Exchanging | Phase::Http2 if self.secured.has_keys(slot) => {
-                self.open(slot, input);
-            }
-            Phase::Open | Phase::Exchanging | Phase::Http2 => {
+            Phase::Open if self.secured.has_keys(slot) => self.open(slot, input),
+            Phase::Open => {
                 let bytes = self.io.input(&input).to_vec();
                 self.io.release(input);
                 self.shake(slot, &bytes);
@@ -236,9 +234,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// A fault has ended the connection: the peer is told why, if that was not said already, and nothing else
     /// is sent.
     fn part(&mut self, slot: Slot) {
-        if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
+        if self.connections[slot as usize].has_exchanges() {
             let (connection, mut turn, _) = self.lend(slot);
-            connection.break_exchange(Ended::Gone, &mut turn);
+            connection.break_exchanges(Ended::Gone, &mut turn);
         }
         let Some(wall) = self.secured.active(slot) else { return self.close(slot) };
         let undrawn = wall.take_drawing();

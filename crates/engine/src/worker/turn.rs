@@ -12,11 +12,11 @@ use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::Deadline;
 
 use super::{Reused, Worker};
-use crate::connection::turn::Turn;
 use crate::connection::{Connection, Phase};
-use crate::exchange::address::Address;
+use crate::exchange::address::{Address, StreamRef};
 use crate::exchange::context::Context;
 use crate::exchange::open::Ended;
+use crate::exchange::turn::Turn;
 use crate::handler::Handler;
 use crate::limits::{COLD_RETRY_MS, KEEP_ALIVE_EARLY_PART, LOOK_PART, WAKE_ROUNDS_MAX};
 use crate::stats::Standing;
@@ -285,9 +285,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     pub(super) fn close(&mut self, slot: Slot) {
-        if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
+        if self.connections[slot as usize].has_exchanges() {
             let (connection, mut turn, _) = self.lend(slot);
-            connection.break_exchange(Ended::Gone, &mut turn);
+            connection.break_exchanges(Ended::Gone, &mut turn);
         }
         let connection = &mut self.connections[slot as usize];
         connection.phase = Phase::Closing;
@@ -352,7 +352,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let written_bytes_max = self.written_bytes_max();
         let connection = &mut self.connections[slot as usize];
         strain.late |= connection.late;
-        let address = Address { worker: self.index, slot, generation: connection.generation, stream: 0 };
+        let address =
+            Address { worker: self.index, slot, generation: connection.generation, stream: StreamRef::ONLY };
         let context = Context {
             stats: &self.stats,
             date: &self.time.date,

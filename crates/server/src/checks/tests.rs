@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
+use staunch_engine::StreamRef;
 
 use super::*;
 use crate::limits::ASKS_REMEMBERED_MAX;
@@ -14,7 +15,8 @@ const RIGHT: Tag = 1_000_000;
 
 fn asker(client: u32, connection: u32) -> Asker {
     let address = Ipv4Addr::from_bits(0x7f00_0000 | client);
-    Asker::new(Some(address.into()), Address { worker: 0, slot: connection, generation: 0, stream: 0 })
+    let connection = Address { worker: 0, slot: connection, generation: 0, stream: StreamRef::ONLY };
+    Asker::new(Some(address.into()), connection)
 }
 
 /// Guessers, each of whom has a connection and asks anew as soon as it is answered or put off.

@@ -6,7 +6,7 @@
 mod slots;
 mod streams;
 
-use staunch_engine::Address;
+use staunch_engine::{Address, StreamRef};
 use staunch_live::{Audience, Delivery, Reader};
 
 use super::pending::{Pending, SharedBytes};
@@ -50,19 +50,19 @@ impl Seats {
     /// The number of the seat that an exchange has, or would have in HTTP/1.1.
     #[inline]
     pub(crate) fn number(&self, address: Address) -> Option<u32> {
-        if address.stream == 0 { Some(address.slot) } else { self.of_streams.number(address) }
+        if address.stream.is_stream() { self.of_streams.number(address) } else { Some(address.slot) }
     }
 
     /// The number of the seat that an exchange is about to get. Without one it has to be taken back.
     pub(crate) fn promise(&mut self, address: Address) -> u32 {
-        if address.stream == 0 { address.slot } else { self.of_streams.promise(address) }
+        if address.stream.is_stream() { self.of_streams.promise(address) } else { address.slot }
     }
 
     /// Whether an exchange has a seat.
     #[inline]
     pub(crate) fn has(&self, address: Address) -> bool {
         let generation = match address.stream {
-            0 => self.of_slots.generation(address.slot),
+            StreamRef::ONLY => self.of_slots.generation(address.slot),
             _ => self.of_streams.find(address).map(Seat::generation),
         };
         generation == Some(address.generation)
@@ -140,7 +140,7 @@ impl Seats {
             let address = self.of_streams.at(number).filter(|one| one.seat.is_some()).map(|one| one.address);
             self.wakes.extend(address);
         } else if let Some(generation) = self.of_slots.generation(slot) {
-            self.wakes.push(Address { worker, slot, generation, stream: 0 });
+            self.wakes.push(Address { worker, slot, generation, stream: StreamRef::ONLY });
         }
     }
 
@@ -197,20 +197,21 @@ mod tests {
         let feed = || {
             Seat::Feed(7, Box::new(Feed::new(10, Rights::Anonymous, super::super::turns::LineClient::Node)))
         };
-        let numbers: Vec<u32> = [0, 1, 3].map(|stream| seats.promise(address(stream))).into();
+        let streams = [StreamRef::ONLY, StreamRef::of(0), StreamRef::of(3)];
+        let numbers: Vec<u32> = streams.map(|stream| seats.promise(address(stream))).into();
         assert_eq!(numbers[0], 5);
-        assert!(!seats.has(address(1)) && seats.at(numbers[1]).is_none());
+        assert!(!seats.has(address(streams[1])) && seats.at(numbers[1]).is_none());
         numbers.iter().for_each(|number| seats.put(*number, feed()));
-        for (stream, number) in [0, 1, 3].into_iter().zip(&numbers) {
+        for (stream, number) in streams.into_iter().zip(&numbers) {
             assert_eq!(seats.number(address(stream)), Some(*number));
             assert!(seats.has(address(stream)) && seats.find(address(stream)).is_some());
             assert!(!seats.has(Address { generation: 8, ..address(stream) }));
             seats.wake(*number);
         }
-        assert_eq!(seats.wakes, [0, 1, 3].map(address));
+        assert_eq!(seats.wakes, streams.map(address));
         assert!((0..seats.len()).filter(|nth| seats.at(seats.nth(*nth)).is_some()).count() == 3);
         assert!(numbers.iter().all(|number| seats.take(*number).is_some()));
-        assert_eq!(seats.number(address(1)), None);
-        assert!(numbers[1..].contains(&seats.promise(address(9))), "places are used again");
+        assert_eq!(seats.number(address(streams[1])), None);
+        assert!(numbers[1..].contains(&seats.promise(address(StreamRef::of(9)))), "places are used again");
     }
 }

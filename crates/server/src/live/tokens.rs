@@ -194,6 +194,8 @@ impl From<TokenFault> for Verdict {
 
 #[cfg(test)]
 mod tests {
+    use staunch_engine::StreamRef;
+
     use super::*;
 
     fn tokens() -> (Tokens, Arc<Mutex<Vec<String>>>) {
@@ -224,7 +226,7 @@ mod tests {
     }
 
     fn address(slot: u32) -> Address {
-        Address { worker: 0, slot, generation: 0, stream: 0 }
+        Address { worker: 0, slot, generation: 0, stream: StreamRef::ONLY }
     }
 
     /// Checks what waits; who is told what.

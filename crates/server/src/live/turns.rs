@@ -104,6 +104,8 @@ impl<T> Turns<T> {
 
 #[cfg(test)]
 mod tests {
+    use staunch_engine::StreamRef;
+
     use super::*;
 
     #[test]
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_client_is_a_network_or_a_connection() {
-        let address = Address { worker: 1, slot: 2, generation: 3, stream: 4 };
+        let address = Address { worker: 1, slot: 2, generation: 3, stream: StreamRef::of(4) };
         let of = |text: &str| LineClient::of(text.parse().ok(), address);
         assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));

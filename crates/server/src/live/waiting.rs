@@ -83,13 +83,15 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use staunch_engine::StreamRef;
+
     use super::*;
 
     #[test]
     fn polls_wait_for_a_topic_or_for_their_time() {
         let mut waiting = Waiting::new();
         let name = |text| TopicName::new(text).unwrap();
-        let address = |slot| Address { worker: 0, slot, generation: 1, stream: 0 };
+        let address = |slot| Address { worker: 0, slot, generation: 1, stream: StreamRef::ONLY };
         for (slot, topic, end_s) in [(1, "a", 5), (2, "a", 3), (3, "b", 4), (4, "b", 9)] {
             waiting.add(name(topic), address(slot), end_s, slot == 4);
         }
@@ -105,7 +107,7 @@ mod tests {
     fn ends_of_polls_that_are_gone_are_not_kept() {
         let mut waiting = Waiting::new();
         for generation in 0..10_000 {
-            let address = Address { worker: 0, slot: 1, generation, stream: 0 };
+            let address = Address { worker: 0, slot: 1, generation, stream: StreamRef::ONLY };
             waiting.add(TopicName::new("a").unwrap(), address, 50, false);
             waiting.leave(address);
         }

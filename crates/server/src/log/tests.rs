@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats};
+use staunch_engine::{
+    Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats, StreamRef,
+};
 use staunch_protocol::http1::{Event, Session};
 use staunch_protocol::{Request, Status};
 
@@ -52,7 +54,7 @@ fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
     let mut input = head.as_bytes();
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
     let Event::Request(request) = event else { panic!("{event:?}") };
-    let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+    let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
     let outbox = Outbox::default();
     let context = Context::new(&stats, DATE, UNIX_MS, &outbox, address);
     let answer = Answer::new(&mut session, &mut outgoing, &context);

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Part, Post, Stats};
+use staunch_engine::{
+    Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Part, Post, Stats, StreamRef,
+};
 use staunch_protocol::http1::{Event, Session};
 
 use crate::content::testing::Folder;
@@ -121,7 +123,7 @@ impl Peer {
     fn answer(&mut self, head: &[u8], mut meanwhile: impl FnMut()) -> Vec<u8> {
         let mut session = Session::new(0);
         let mut outgoing = Outgoing::default();
-        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
         let mut mail: Option<Mail> = None;
         let mut input = head;
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
@@ -152,7 +154,7 @@ impl Peer {
     ) -> Option<Response> {
         let head = head("example", "GET", target, fields);
         let (mut session, mut outgoing) = (Session::new(0), Outgoing::default());
-        let address = Address { worker: 0, slot, generation: 0, stream: 0 };
+        let address = Address { worker: 0, slot, generation: 0, stream: StreamRef::ONLY };
         let mut input = &head[..];
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
         let Event::Request(request) = event else { panic!("no request") };

@@ -1,39 +1,41 @@
 //! A round of events of an HTTP/2 connection.
 //!
-//! It owns their order. It must never look at further requests while enough stands to be sent.
+//! It owns their order, and which stream is in hand. It must never look at further requests while enough
+//! stands to be sent, nor give a byte of a body before those that came earlier.
 
-use staunch_netio::Outgoing;
+use staunch_protocol::Request;
 use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};
-use staunch_protocol::{BodyIn, Method, Request, Status};
 
-use crate::clients::TOO_SOON_BODY;
-use crate::connection::turn::{COME_BACK, Turn};
-use crate::exchange::answer::{Answer, MISDIRECTED};
-use crate::exchange::http2_pen::Http2Pen;
+use super::port::StreamPort;
+use crate::exchange::address::StreamRef;
+use crate::exchange::life::{self, Moved};
 use crate::exchange::open::Ended;
-use crate::exchange::pen::Pen;
-use crate::handler::Handler;
-use crate::limits::{BEHIND_BYTES_MAX, OUTGOING_BYTES_MAX};
+use crate::exchange::port::Port;
+use crate::exchange::streams::BodyEnd;
+use crate::exchange::turn::Turn;
+use crate::handler::{Body, Handler};
 
 /// What is lent to a round.
 pub(super) struct Round<'r, 't, H> {
-    pub(super) pen: &'r mut Http2Pen,
-    pub(super) outgoing: &'r mut Outgoing,
+    pub(super) port: StreamPort<'r>,
     pub(super) turn: &'r mut Turn<'t, H>,
-    /// A container is in flight.
-    pub(super) is_sending: bool,
-    pub(super) peer_ended: bool,
-    pub(super) turned_away: bool,
 }
 
-impl<H: Handler> Round<'_, '_, H> {
+impl<'r, 't, H: Handler> Round<'r, 't, H> {
+    /// Takes a stream in hand.
+    pub(super) fn at(&mut self, number: u32) -> (&mut StreamPort<'r>, &mut Turn<'t, H>) {
+        self.port.pen.stream = number;
+        self.turn.context.address.stream = StreamRef::of(number);
+        (&mut self.port, self.turn)
+    }
+
     /// Deals with bytes that came, and with all that can go on. Whether some of the bytes wait for what
     /// stands to be sent; and if the connection reads no more, whether to linger.
     pub(super) fn go(&mut self, bytes: &[u8], memory: &mut WorkerMemory) -> (bool, Option<bool>) {
         if self.turn.draining {
-            self.pen.http2.session.leave(self.outgoing.bytes());
+            self.port.pen.http2.session.leave(self.port.outgoing.bytes());
         }
-        let joined = self.pen.http2.session.take_kept(bytes);
+        let joined = self.port.pen.http2.session.take_kept(bytes);
         let mut input = &joined[..];
         let closed = loop {
             let closed = self.take_events(&mut input, memory);
@@ -42,23 +44,24 @@ impl<H: Handler> Round<'_, '_, H> {
             }
         };
         if closed.is_some() {
-            self.break_all();
+            self.break_all(Ended::Gone);
         }
-        self.pen.http2.session.keep(input, self.turn.now_ms);
-        (!input.is_empty() && self.is_behind(), closed)
+        self.port.pen.http2.session.keep(input, self.turn.now_ms);
+        (!input.is_empty() && self.port.is_behind(), closed)
     }
 
     /// Deals with what the session has to say. Gives whether to linger when it reads no more.
     fn take_events(&mut self, input: &mut &[u8], memory: &mut WorkerMemory) -> Option<bool> {
-        while !self.is_behind() {
-            let (session, out) = (&mut self.pen.http2.session, self.outgoing.bytes());
-            match session.poll_event(memory, input, self.turn.now_ms, &self.pen.opening, out) {
+        while !self.port.is_behind() {
+            let (session, out) = (&mut self.port.pen.http2.session, self.port.outgoing.bytes());
+            match session.poll_event(memory, input, self.turn.now_ms, &self.port.pen.opening, out) {
                 Event::Request { stream, ref request } => self.answer(stream, request),
                 Event::Body { stream, piece } => self.take_body(stream, piece),
                 Event::BodyEnd { stream } => self.end_body(stream),
                 Event::Reset { stream, .. } => {
                     self.turn.context.stats.http2_resets.add(1);
-                    self.break_stream(stream, Ended::Gone);
+                    let (port, turn) = self.at(stream);
+                    life::break_off(port, Ended::Gone, turn);
                 }
                 Event::Refused { answered, .. } => {
                     self.turn.context.stats.http2_refused.add(1);
@@ -78,85 +81,88 @@ impl<H: Handler> Round<'_, '_, H> {
 
     /// Answers a request that has just come.
     fn answer(&mut self, number: u32, request: &Request<'_>) {
-        self.turn.context.stats.http2_requests.add(1);
-        if self.is_strained() && self.send_back(number, None, request) {
+        let (port, turn) = self.at(number);
+        turn.context.stats.http2_requests.add(1);
+        if turn.is_strained(port.turned_away) && life::send_back(port, None, request, turn) {
             return;
         }
-        if self.turn.is_too_soon(request) {
-            self.ask(number, request, 0, |_, _, answer| answer.too_soon());
-            self.discard_body(number, request);
-            return self.turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+        let too_soon = turn.is_too_soon(request);
+        if too_soon || turn.context.is_misdirected(request.host) {
+            return life::turn_down(port, too_soon, request, turn);
         }
-        if self.turn.context.is_misdirected(request.host) {
-            self.ask(number, request, 0, |_, _, answer| _ = answer.misdirected());
-            self.discard_body(number, request);
-            return self.turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
-        }
-        let answered = self.ask(number, request, 0, H::handle);
+        let answered = life::ask(port, request, 0, turn, H::handle);
         if !answered.is_complete() {
-            return self.begin_exchange(number, request, &answered);
+            return life::begin(port, request, &answered, turn);
         }
-        self.discard_body(number, request);
-        self.turn.context.stats.requests.add(1);
+        life::throw_body_away(port, request, turn);
+        turn.context.stats.requests.add(1);
     }
 
-    /// Throws away the body of a request that is answered: no handler wants it.
-    fn discard_body(&mut self, number: u32, request: &Request<'_>) {
-        if request.content != BodyIn::None {
-            self.pen.http2.session.discard_body(number);
+    /// Some of a body has come. While nobody can take it, it is held: its peer may send no more of a body
+    /// than its window, which grows only by what was given.
+    fn take_body(&mut self, number: u32, piece: &[u8]) {
+        let (port, turn) = self.at(number);
+        match port.stream_mut() {
+            Some(stream) if stream.takes_body() && stream.body.is_empty() => {
+                life::give(port, Body::Piece(piece), turn);
+            }
+            Some(stream) => stream.body.extend_from_slice(piece),
+            None => port.taken(piece.len()),
         }
     }
 
-    /// Asks the handler about a request.
-    pub(super) fn ask<R>(
-        &mut self,
-        number: u32,
-        request: &Request<'_>,
-        waited_ms: u32,
-        ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> R,
-    ) -> R {
-        self.turn.context.address.stream = number;
-        (self.pen.stream, self.pen.now_ms) = (number, self.turn.now_ms);
-        let answer = Answer {
-            pen: Pen::Http2(&mut *self.pen),
-            outgoing: &mut *self.outgoing,
-            context: &self.turn.context,
-            waited_ms,
-        };
-        ask(&mut *self.turn.handler, request, answer)
-    }
-
-    /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
-    pub(super) fn is_strained(&self) -> bool {
-        self.turn.strain.late || self.turn.strain.full || self.turned_away
-    }
-
-    /// As with HTTP/1.1: answers the request by telling it to come back, if it has to be; one that may stay
-    /// is among the last of its connection if others need the slot.
-    #[cold]
-    pub(super) fn send_back(&mut self, number: u32, waited_ms: Option<u64>, request: &Request<'_>) -> bool {
-        if self.turn.strain.full || self.turned_away {
-            self.pen.http2.session.leave(self.outgoing.bytes());
+    /// All of a body has come.
+    fn end_body(&mut self, number: u32) {
+        if let Some(stream) = self.port.pen.http2.streams.find_mut(number)
+            && stream.body_end == BodyEnd::Awaited
+        {
+            stream.body_end = BodyEnd::Came;
         }
-        if !self.turn.has_to_come_back(self.turned_away, waited_ms) {
+        self.feed(number);
+    }
+
+    /// Gives what is held of a body, if it is wanted now. Whether it was.
+    fn feed(&mut self, number: u32) -> bool {
+        let (port, turn) = self.at(number);
+        let Some(stream) = port.stream_mut().filter(|stream| stream.takes_body()) else { return false };
+        if !stream.body.is_empty() {
+            let held = std::mem::take(&mut stream.body);
+            life::give(port, Body::Piece(&held), turn);
+            return true;
+        }
+        if stream.body_end != BodyEnd::Came {
             return false;
         }
-        let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        self.ask(number, request, 0, |_, _, answer| answer.uncounted(status, fields, body));
-        self.discard_body(number, request);
-        let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
-        self.turn.tell(status, body_bytes, Some(request));
+        stream.body_end = BodyEnd::Told;
+        life::give(port, Body::End, turn);
         true
     }
 
-    /// Enough stands to be sent: what has come waits. While a container is in flight that is little, so that
-    /// a peer that asks and never reads costs little.
-    pub(super) fn is_behind(&self) -> bool {
-        let written_bytes_max = match self.is_sending {
-            true => self.turn.written_bytes_max.min(BEHIND_BYTES_MAX),
-            false => self.turn.written_bytes_max,
-        };
-        self.outgoing.written_bytes() >= written_bytes_max
-            || self.outgoing.length_bytes() >= OUTGOING_BYTES_MAX
+    /// All exchanges go on as far as they can, and then answers that waited. Whether anything moved.
+    fn go_on(&mut self) -> bool {
+        let mut moved = false;
+        for number in self.port.pen.http2.streams.under_way() {
+            let (port, turn) = self.at(number);
+            moved |= matches!(life::move_on(port, turn), Moved::Again | Moved::Over);
+            moved |= self.feed(number);
+        }
+        moved | self.port.send_waiting()
+    }
+
+    /// No exchange will come to its end.
+    pub(super) fn break_all(&mut self, why: Ended) {
+        for number in self.port.pen.http2.streams.numbers() {
+            let (port, turn) = self.at(number);
+            life::break_off(port, why, turn);
+        }
+    }
+
+    /// The peer sends no more: those who wait for their answers are told, and those whose answers go on.
+    pub(super) fn hear_end(&mut self) {
+        self.port.pen.http2.session.handle_end();
+        for number in self.port.pen.http2.streams.under_way() {
+            let (port, turn) = self.at(number);
+            life::hear_end(port, turn);
+        }
     }
 }

@@ -4,20 +4,19 @@
 
 use staunch_protocol::http1::BodyOut;
 
-use super::round::Round;
-use crate::exchange::Life;
+use super::port::StreamPort;
 use crate::exchange::http2::Http2;
-use crate::exchange::open::Ended;
+use crate::exchange::http2_pen::Http2Pen;
+use crate::exchange::open::{Ended, OpenState};
 use crate::exchange::streams::Stream;
-use crate::handler::Handler;
 use crate::limits::OUTGOING_BYTES_MAX;
 
-impl<H: Handler> Round<'_, '_, H> {
+impl StreamPort<'_> {
     /// Hands over what waited for a window, as long as nothing is in flight: what is urgent then overtakes
     /// it. Whether anything moved.
     pub(super) fn send_waiting(&mut self) -> bool {
         let mut moved = false;
-        while !self.is_sending && self.has_room() {
+        while !self.is_sending && self.has_place() {
             let Some(number) = self.pen.http2.session.next_to_send(self.outgoing.bytes()) else { break };
             if !self.send(number) {
                 debug_assert!(false, "a stream waits that is not held");
@@ -28,22 +27,23 @@ impl<H: Handler> Round<'_, '_, H> {
         moved
     }
 
-    fn has_room(&self) -> bool {
+    fn has_place(&self) -> bool {
         self.outgoing.length_bytes() < OUTGOING_BYTES_MAX
-            && self.outgoing.written_bytes() < self.turn.written_bytes_max
+            && self.outgoing.written_bytes() < self.written_bytes_max
     }
 
     /// Hands over as much of what is left of an answer as is granted now. Whether anything moved.
     pub(super) fn send(&mut self, number: u32) -> bool {
-        let Http2 { session, streams, container } = &mut *self.pen.http2;
+        let Http2Pen { http2, now_ms, .. } = &mut *self.pen;
+        let Http2 { session, streams, container } = &mut **http2;
         let Some(stream) = streams.find_mut(number) else { return false };
         // That it is over may not have been told yet.
         if !session.awaits_answer(number) {
             return false;
         }
         let (wanted_bytes, is_whole) = (stream.rest.length_bytes(), is_whole(stream));
-        let (now_ms, out) = (self.turn.now_ms, self.outgoing.bytes());
-        let granted_bytes = session.begin_data(number, wanted_bytes, is_whole, now_ms, out);
+        let granted_bytes =
+            session.begin_data(number, wanted_bytes, is_whole, *now_ms, self.outgoing.bytes());
         stream.rest.take(granted_bytes, self.outgoing);
         stream.is_blocked = granted_bytes < wanted_bytes;
         let is_over = is_whole && !stream.is_blocked;
@@ -51,9 +51,9 @@ impl<H: Handler> Round<'_, '_, H> {
             stream.container = *container;
         }
         if is_over {
-            match stream.exchange.as_mut().map(|exchange| &mut exchange.life) {
-                Some(Life::Open(state)) => state.concluded = true,
-                _ => _ = streams.remove(number),
+            match stream.under_way.open() {
+                Some(state) => stream.under_way.set_open(OpenState { concluded: true, ..state }),
+                None => _ = streams.remove(number),
             }
         }
         granted_bytes > 0 || is_over
@@ -62,11 +62,8 @@ impl<H: Handler> Round<'_, '_, H> {
 
 /// Whether nothing follows what is left of the answer.
 fn is_whole(stream: &Stream) -> bool {
-    match stream.exchange.as_ref().map(|exchange| &exchange.life) {
-        None => true,
-        Some(Life::Open(state)) => {
-            state.end == Some(Ended::Complete) && !matches!(state.body, BodyOut::Length(1..))
-        }
-        Some(Life::Waiting | Life::Collecting { .. }) => false,
+    match stream.under_way.open() {
+        Some(state) => state.end == Some(Ended::Complete) && !matches!(state.body, BodyOut::Length(1..)),
+        None => stream.under_way.is_nothing(),
     }
 }

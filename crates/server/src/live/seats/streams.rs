@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use staunch_engine::Address;
+use staunch_engine::{Address, StreamRef};
 
 use super::super::seat::Seat;
 
@@ -15,7 +15,7 @@ pub(super) const OF_STREAM: u32 = 1 << 31;
 #[derive(Debug, Default)]
 pub(super) struct StreamSeats {
     /// By slot and stream: where in the list.
-    places: HashMap<(u32, u32), u32>,
+    places: HashMap<(u32, StreamRef), u32>,
     seats: Vec<Option<StreamSeat>>,
     free: Vec<u32>,
 }

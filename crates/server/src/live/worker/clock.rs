@@ -162,6 +162,7 @@ impl Socket {
 mod tests {
     use std::sync::Arc;
 
+    use staunch_engine::StreamRef;
     use staunch_live::{Coding, Form, Grants, Interest, Shape, Transport};
     use staunch_protocol::websocket::Opcode;
 
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn a_token_that_was_renewed_is_watched_to_its_new_end() {
         let mut worker = worker(client(true));
-        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
         worker.ends.push(Reverse((1_000_010, address)));
         let own = socket(&mut worker).client().unwrap();
         (own.ends_at_s, own.watched_at_s) = (1_000_030, 1_000_010);
@@ -266,7 +267,7 @@ mod tests {
         let wish = Wish { interest: Arc::new(interest), form, coding, from: Beginning::Now, client: 0 };
         let joining = JoiningSeat { wish, generation: 0, opening: None, is_refused: false, socket: None };
         worker.seats.put(0, Seat::Joining(Box::new(joining)));
-        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
         worker.watch_token(1_000_010, address);
         pass(&mut worker, 20);
         assert_eq!(worker.ends.peek(), Some(&Reverse((1_000_021, address))));
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn ends_of_those_that_are_gone_are_not_kept() {
         let mut worker = worker(client(true));
-        let address = |generation| Address { worker: 0, slot: 0, generation, stream: 0 };
+        let address = |generation| Address { worker: 0, slot: 0, generation, stream: StreamRef::ONLY };
         // The first one stays; the others come and go.
         worker.watch_token(2_000_000, address(0));
         (1..10_000).for_each(|generation| worker.watch_token(2_000_000, address(generation)));
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_ends_no_token_early_and_none_twice() {
         let mut worker = worker(client(true));
-        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
         worker.watch_token(1_000_010, address);
         let own = socket(&mut worker).client().unwrap();
         (own.ends_at_s, own.watched_at_s) = (1_000_010, 1_000_010);

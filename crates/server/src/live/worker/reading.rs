@@ -196,7 +196,7 @@ impl LiveWorker {
     fn ready_reader(&mut self, slot: u32, open: &mut Open<'_>) {
         open.ignore_input();
         // Streams of HTTP/2 never rest.
-        let is_stream = open.address().stream != 0;
+        let is_stream = open.address().stream.is_stream();
         let is_counted = |reader: &Reader| is_stream || reader.marks.has(Marks::COUNTED);
         match self.seats.reader_of(slot) {
             Some(reader) if is_counted(reader) => open.note_held(self.view.held_bytes(reader)),
@@ -351,7 +351,8 @@ pub(super) fn client_of(request: &Request<'_>, answer: &Answer<'_>) -> u64 {
 
 /// A number that differs from reader to reader, so that they do not all come back at once.
 pub(super) fn drawn(address: Address, unix_ms: u64) -> u64 {
-    let mixed = u64::from(address.slot) << 32 | u64::from(address.generation ^ address.stream << 16);
+    let mixed = u64::from(address.slot) << 32
+        | u64::from(address.generation ^ address.stream.number().unwrap_or(0) << 16);
     let mixed = (mixed ^ unix_ms.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed >> 33
 }

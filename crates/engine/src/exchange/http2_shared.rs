@@ -6,13 +6,13 @@ use std::hash::{BuildHasher, RandomState};
 
 use staunch_protocol::http2::WorkerMemory;
 
-use crate::exchange::http2_pen::Http2Pen;
+use super::http2_pen::Http2Pen;
 
 /// Memory that the HTTP/2 connections of one worker share.
 #[derive(Debug)]
 pub(crate) struct Http2Shared {
     pub(crate) memory: WorkerMemory,
-    pub(super) pen: Http2Pen,
+    pub(crate) pen: Http2Pen,
     /// Connections may begin with the preface.
     pub(crate) is_on: bool,
 }

@@ -6,9 +6,9 @@
 use staunch_protocol::http1::RequestMemory;
 use staunch_protocol::{Request, SelfAnswered, Status};
 
-use super::http2::shared::Http2Shared;
-use crate::exchange::context::Context;
-use crate::exchange::rendered::Rendered;
+use super::context::Context;
+use super::http2_shared::Http2Shared;
+use super::rendered::Rendered;
 use crate::handler::{Handler, Refused};
 use crate::pressure::Strain;
 use crate::spare::Spare;
@@ -59,6 +59,13 @@ impl<H: Handler> Turn<'_, H> {
             stats.answered_late.add(1);
         }
         true
+    }
+
+    /// Whether a request may have to suffer for others, `turned_away` if its connection came when only
+    /// reserved slots were left.
+    #[inline]
+    pub(crate) fn is_strained(&self, turned_away: bool) -> bool {
+        self.strain.late || self.strain.full || turned_away
     }
 
     /// Whether the client asks more often than it may.
