@@ -25,6 +25,7 @@ use crate::connection::turn::Turn;
 use crate::exchange::address::Address;
 use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::open::Ended;
+use crate::exchange::owner::Owner;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
 use crate::exchange::under_way::UnderWay;
@@ -179,8 +180,10 @@ impl Connection {
             return self.end_http2(turn);
         }
         self.session.handle_end();
-        if self.is_waiting(0) {
-            turn.handler.left(turn.context.address, Departure::SendsNoMore);
+        if self.is_waiting(0)
+            && let Some(owner) = self.owner(0)
+        {
+            turn.handler.left(owner, turn.context.address, Departure::SendsNoMore);
         }
         self.tell_end();
         if self.phase == Phase::Introducing {
@@ -198,7 +201,7 @@ impl Connection {
         }
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
-        turn.tell_refused(answered);
+        turn.tell_refused(answered, self.under_way.owner());
         self.put_outgoing(outgoing, turn.spare);
         self.break_exchange(Ended::BadBody, turn);
         self.converse(&[], turn);
@@ -235,7 +238,7 @@ impl Connection {
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
                     turn.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
-                    turn.tell_refused(answered);
+                    turn.tell_refused(answered, None);
                     self.begin_ending(linger, turn);
                     break;
                 }
@@ -278,14 +281,15 @@ impl Connection {
             outgoing,
             context: &turn.context,
             waited_ms: 0,
+            owner: Owner::default(),
         };
         if too_soon {
             answer.too_soon();
-            return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+            return turn.tell(None, Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
         }
         if is_misdirected {
             let _ = answer.misdirected();
-            return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
+            return turn.tell(None, Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {

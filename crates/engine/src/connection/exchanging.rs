@@ -12,6 +12,7 @@ use crate::exchange::answer::Answer;
 use crate::exchange::answered::{Answered, Course};
 use crate::exchange::open::{Ended, Open, OpenState};
 use crate::exchange::outlet::Outlet;
+use crate::exchange::owner::Owner;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
 use crate::exchange::under_way::UnderWay;
@@ -36,6 +37,14 @@ impl Connection {
         self.under_way.is_open()
     }
 
+    /// The part of the handler to which an exchange under way belongs.
+    pub(crate) fn owner(&self, stream: u32) -> Option<Owner> {
+        if self.phase == Phase::Http2 {
+            return self.stream(stream).and_then(Stream::owner);
+        }
+        self.under_way.owner()
+    }
+
     /// A request that has just come is not over at once.
     #[cold]
     pub(super) fn begin_exchange<H: Handler>(
@@ -53,6 +62,7 @@ impl Connection {
             // Since when it is waited for counts from when the request came.
             since_ms: turn.came_ms,
             status: answered.status(),
+            owner: answered.owner(),
         };
         self.phase = Phase::Exchanging;
         self.follow(Box::new(exchange), answered, false, turn);
@@ -108,8 +118,8 @@ impl Connection {
         if turn.draining && self.session.kept_bytes() == 0 {
             self.session.close_after_response();
         }
-        let request = exchange.request.get();
-        if self.is_strained(turn) && self.send_back(Some(waited_ms), &request, turn, &mut outgoing) {
+        let (request, owner) = (exchange.request.get(), exchange.owner);
+        if self.is_strained(turn) && self.send_back(Some(owner), &request, turn, &mut outgoing) {
             self.end_exchange(turn);
         } else {
             let answer = Answer {
@@ -117,6 +127,7 @@ impl Connection {
                 outgoing: &mut outgoing,
                 context: &turn.context,
                 waited_ms: waited_ms as u32,
+                owner,
             };
             let answered = ask(turn.handler, &request, answer);
             if !answered.is_later() {
@@ -178,7 +189,7 @@ impl Connection {
                 Event::BodyEnd => self.take_body(Body::End, outgoing, turn),
                 Event::Close { linger, answered } => {
                     turn.context.stats.rejected.add(u64::from(answered.is_some()));
-                    turn.tell_refused(answered);
+                    turn.tell_refused(answered, self.under_way.owner());
                     self.break_exchange(Ended::BadBody, turn);
                     self.begin_ending(linger, turn);
                     return false;
@@ -236,8 +247,8 @@ impl Connection {
             self.session.begin_reading(turn.now_ms);
         }
         let (sending, peer_ended, context) = (self.sending, self.has_ended(), &turn.context);
-        let outlet = Outlet::Connection(outgoing);
-        turn.handler.ready(&mut Open { state: &mut state, outlet, context, sending, peer_ended });
+        let (outlet, owner) = (Outlet::Connection(outgoing), self.under_way.owner().unwrap_or_default());
+        turn.handler.ready(&mut Open { state: &mut state, outlet, context, owner, sending, peer_ended });
         if was_held && !state.held {
             self.session.begin_reading(turn.now_ms);
         }
@@ -257,8 +268,8 @@ impl Connection {
             (Life::Open(state), _) => {
                 let context = &turn.context;
                 let (sending, peer_ended) = (self.sending, self.has_ended());
-                let outlet = Outlet::Connection(outgoing);
-                let mut open = Open { state, outlet, context, sending, peer_ended };
+                let (outlet, owner) = (Outlet::Connection(outgoing), exchange.owner);
+                let mut open = Open { state, outlet, context, owner, sending, peer_ended };
                 turn.handler.body(body, &mut open);
             }
             (Life::Collecting { limit_bytes, body }, Body::Piece(piece)) => {
@@ -276,6 +287,7 @@ impl Connection {
                     outgoing,
                     context: &turn.context,
                     waited_ms: 0,
+                    owner: exchange.owner,
                 };
                 let answered = turn.handler.collected(body, &request, answer);
                 turn.context.stats.waits.add(u64::from(answered.is_later()));
@@ -297,7 +309,8 @@ impl Connection {
         let answered = Answer::new(&mut self.session, outgoing, &turn.context).too_large();
         let body_bytes = answered.body_bytes() as usize;
         turn.context.stats.requests.add(1);
-        turn.tell(Status::CONTENT_TOO_LARGE, body_bytes, Some(&exchange.request.get()));
+        let request = exchange.request.get();
+        turn.tell(Some(exchange.owner), Status::CONTENT_TOO_LARGE, body_bytes, Some(&request));
         self.end_exchange(turn);
     }
 
@@ -310,8 +323,9 @@ impl Connection {
             return;
         }
         if self.under_way.is_waiting() {
+            let owner = self.under_way.owner().unwrap_or_default();
             turn.context.stats.waits_lost.add(1);
-            turn.handler.left(turn.context.address, Departure::Gone);
+            turn.handler.left(owner, turn.context.address, Departure::Gone);
         }
         self.finish(why, turn);
         self.end_exchange(turn);
@@ -320,7 +334,7 @@ impl Connection {
     /// Tells the handler, once, how an answer has ended, if it went on.
     fn finish<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
         let Some(state) = self.under_way.open() else { return };
-        let Some((kept, status)) = self.under_way.asked() else { return };
+        let Some((kept, status, owner)) = self.under_way.asked() else { return };
         let request = kept.map(KeptRequest::get);
         let slot = turn.context.address.slot;
         let peer = turn.context.clients.as_ref().and_then(|clients| match &request {
@@ -329,6 +343,7 @@ impl Connection {
         });
         turn.handler.finished(&Finished {
             address: turn.context.address,
+            owner,
             request: request.as_ref(),
             status,
             body_bytes: state.body_bytes,

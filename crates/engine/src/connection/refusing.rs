@@ -12,6 +12,7 @@ use super::turn::{COME_BACK, Turn};
 use super::{Connection, Phase};
 use crate::clients::TOO_MANY_CONNECTIONS;
 use crate::exchange::answer::Answer;
+use crate::exchange::owner::Owner;
 use crate::handler::Handler;
 
 impl Connection {
@@ -65,7 +66,7 @@ impl Connection {
         self.session.turn_away(status, fields.into(), body, turn.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        turn.tell(status, body.len(), None);
+        turn.tell(None, status, body.len(), None);
     }
 
     /// Plain HTTP came where TLS is spoken: the answer names the address that is meant, as far as the head
@@ -81,7 +82,7 @@ impl Connection {
         self.session.turn_away(status, fields, body.as_bytes(), date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        turn.tell(status, body.len(), None);
+        turn.tell(None, status, body.len(), None);
     }
 
     /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
@@ -91,11 +92,11 @@ impl Connection {
     }
 
     /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
-    /// last of its connection if others need the slot. `waited_ms` is how long it did for mail.
+    /// last of its connection if others need the slot. One that has `waited` for mail has an owner.
     #[cold]
     pub(super) fn send_back<H: Handler>(
         &mut self,
-        waited_ms: Option<u64>,
+        waited: Option<Owner>,
         request: &Request<'_>,
         turn: &mut Turn<'_, H>,
         outgoing: &mut Outgoing,
@@ -103,13 +104,13 @@ impl Connection {
         if turn.strain.full || self.is_turned_away() {
             self.session.close_after_response();
         }
-        if !turn.has_to_come_back(self.is_turned_away(), waited_ms) {
+        if !turn.has_to_come_back(self.is_turned_away(), waited.is_some()) {
             return false;
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
         Answer::new(&mut self.session, outgoing, &turn.context).uncounted(status, fields, body);
         let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
-        turn.tell(status, body_bytes, Some(request));
+        turn.tell(waited, status, body_bytes, Some(request));
         true
     }
 }

@@ -27,7 +27,8 @@ impl Connection {
             let was_held = state.held;
             let (sending, peer_ended, context) = (self.sending, self.has_ended(), &turn.context);
             let outlet = Outlet::Connection(&mut outgoing);
-            let mut open = Open { state: &mut state, outlet, context, sending, peer_ended };
+            let owner = self.under_way.owner().unwrap_or_default();
+            let mut open = Open { state: &mut state, outlet, context, owner, sending, peer_ended };
             turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);
             self.under_way.set_open(state);
             if was_held && !state.held {

@@ -2,6 +2,7 @@
 //!
 //! It owns the list. It must never hold a stream of which nothing waits.
 
+use super::owner::Owner;
 use super::pieces::Pieces;
 use super::{Exchange, Life};
 use crate::limits::OPEN_ROOM_BYTES;
@@ -56,6 +57,11 @@ impl Stream {
 
     pub(crate) fn is_open(&self) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Open(_)))
+    }
+
+    /// The part of the handler to which its exchange belongs.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.exchange.as_ref().map(|exchange| exchange.owner)
     }
 
     /// Whether more of the request's body may be given to its handler now.

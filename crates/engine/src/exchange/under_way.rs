@@ -7,6 +7,7 @@ use staunch_protocol::{KeptRequest, Status};
 
 use super::http2::Http2;
 use super::open::OpenState;
+use super::owner::Owner;
 use super::resting::Resting;
 use super::{Exchange, Life};
 
@@ -113,15 +114,24 @@ impl UnderWay {
             && let Life::Open(state) = &exchange.life
             && Resting::can_be(state)
         {
-            *self = Self::Resting(Resting::new(state, exchange.status));
+            *self = Self::Resting(Resting::new(state, exchange.status, exchange.owner));
         }
     }
 
-    /// The request whose answer goes on, if it was kept, and the status of the answer.
-    pub(crate) fn asked(&self) -> Option<(Option<&KeptRequest>, Status)> {
+    /// The request whose answer goes on, if it was kept, the status of the answer, and its owner.
+    pub(crate) fn asked(&self) -> Option<(Option<&KeptRequest>, Status, Owner)> {
         match self {
-            Self::Exchange(exchange) => Some((Some(&exchange.request), exchange.status)),
-            Self::Resting(resting) => Some((None, resting.status())),
+            Self::Exchange(exchange) => Some((Some(&exchange.request), exchange.status, exchange.owner)),
+            Self::Resting(resting) => Some((None, resting.status(), resting.owner())),
+            Self::Nothing | Self::Http2(_) => None,
+        }
+    }
+
+    /// The part of the handler to which the exchange of HTTP/1.1 belongs, if there is one.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        match self {
+            Self::Exchange(exchange) => Some(exchange.owner),
+            Self::Resting(resting) => Some(resting.owner()),
             Self::Nothing | Self::Http2(_) => None,
         }
     }

@@ -81,8 +81,9 @@ impl<H: Handler> Round<'_, '_, H> {
         let Life::Collecting { body, .. } = &mut exchange.life else { return };
         let body = std::mem::take(body);
         let request = exchange.request.get();
-        let answered = self
-            .ask(number, &request, 0, |handler, request, answer| handler.collected(body, request, answer));
+        let answered = self.ask(number, &request, (0, exchange.owner), |handler, request, answer| {
+            handler.collected(body, request, answer)
+        });
         self.turn.context.stats.waits.add(u64::from(answered.is_later()));
         self.follow(number, exchange, &answered, false);
     }
@@ -91,10 +92,10 @@ impl<H: Handler> Round<'_, '_, H> {
     fn refuse_body(&mut self, number: u32) {
         let Some(exchange) = self.take_exchange(number) else { return };
         let request = exchange.request.get();
-        let answered = self.ask(number, &request, 0, |_, _, answer| answer.too_large());
+        let answered = self.ask(number, &request, (0, exchange.owner), |_, _, answer| answer.too_large());
         let body_bytes = answered.body_bytes() as usize;
         self.turn.context.stats.requests.add(1);
-        self.turn.tell(Status::CONTENT_TOO_LARGE, body_bytes, Some(&request));
+        self.turn.tell(Some(exchange.owner), Status::CONTENT_TOO_LARGE, body_bytes, Some(&request));
         self.end_exchange(number);
     }
 

@@ -31,13 +31,13 @@ impl<H: Handler> Round<'_, '_, H> {
     pub(super) fn break_stream(&mut self, number: u32, why: Ended) {
         let address = self.address(number);
         let exchange = self.pen.http2.streams.find(number).and_then(|stream| stream.exchange.as_ref());
-        match exchange.map(|exchange| &exchange.life) {
-            Some(Life::Waiting) => {
+        match exchange.map(|exchange| (&exchange.life, exchange.owner)) {
+            Some((Life::Waiting, owner)) => {
                 self.turn.context.stats.waits_lost.add(1);
-                self.turn.handler.left(address, Departure::Gone);
+                self.turn.handler.left(owner, address, Departure::Gone);
             }
-            Some(Life::Open(_)) => self.finish(number, why),
-            Some(Life::Collecting { .. }) | None => {}
+            Some((Life::Open(_), _)) => self.finish(number, why),
+            Some((Life::Collecting { .. }, _)) | None => {}
         }
         if self.pen.http2.streams.remove(number).is_some() {
             self.turn.context.outbox.upstreams().release(address);
@@ -57,10 +57,12 @@ impl<H: Handler> Round<'_, '_, H> {
             let address = self.address(number);
             let stream = self.pen.http2.streams.find_mut(number);
             let exchange = stream.and_then(|stream| stream.exchange.as_mut());
-            match exchange.map(|exchange| &mut exchange.life) {
-                Some(Life::Waiting) => self.turn.handler.left(address, Departure::SendsNoMore),
-                Some(Life::Open(state)) => state.wants_room = true,
-                Some(Life::Collecting { .. }) | None => {}
+            match exchange.map(|exchange| (&mut exchange.life, exchange.owner)) {
+                Some((Life::Waiting, owner)) => {
+                    self.turn.handler.left(owner, address, Departure::SendsNoMore);
+                }
+                Some((Life::Open(state), _)) => state.wants_room = true,
+                Some((Life::Collecting { .. }, _)) | None => {}
             }
         }
     }
@@ -84,6 +86,7 @@ impl<H: Handler> Round<'_, '_, H> {
         let peer = clients.and_then(|clients| clients.client(address.slot, &request));
         self.turn.handler.finished(&Finished {
             address,
+            owner: exchange.owner,
             request: Some(&request),
             status: exchange.status,
             body_bytes: state.body_bytes,

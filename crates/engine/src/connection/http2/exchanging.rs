@@ -27,6 +27,7 @@ impl<H: Handler> Round<'_, '_, H> {
             // Since when it is waited for counts from when the request came.
             since_ms: self.turn.came_ms,
             status: answered.status(),
+            owner: answered.owner(),
         };
         if request.content == BodyIn::None {
             self.pen.http2.streams.hold(number).body_end = BodyEnd::Came;
@@ -76,11 +77,11 @@ impl<H: Handler> Round<'_, '_, H> {
         }
         let Some(exchange) = stream.exchange.take() else { return };
         let waited_ms = self.turn.now_ms - exchange.since_ms;
-        let request = exchange.request.get();
-        if self.is_strained() && self.send_back(number, Some(waited_ms), &request) {
+        let (request, owner) = (exchange.request.get(), exchange.owner);
+        if self.is_strained() && self.send_back(number, Some(owner), &request) {
             return self.end_exchange(number);
         }
-        let answered = self.ask(number, &request, waited_ms as u32, ask);
+        let answered = self.ask(number, &request, (waited_ms as u32, owner), ask);
         if !answered.is_later() {
             self.turn.count_late(waited_ms);
         }
@@ -114,6 +115,7 @@ impl<H: Handler> Round<'_, '_, H> {
             state,
             outlet: Outlet::Stream(&mut stream.rest),
             context: &self.turn.context,
+            owner: exchange.owner,
             sending: stream.container >= sent_before,
             peer_ended: self.peer_ended,
         };

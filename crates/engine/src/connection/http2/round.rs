@@ -11,9 +11,13 @@ use crate::connection::turn::{COME_BACK, Turn};
 use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::http2_pen::Http2Pen;
 use crate::exchange::open::Ended;
+use crate::exchange::owner::Owner;
 use crate::exchange::pen::Pen;
 use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, OUTGOING_BYTES_MAX};
+
+/// How long a request has waited that has just come, and whose exchange it is: nobody's yet.
+const NEW: (u32, Owner) = (0, Owner(0));
 
 /// What is lent to a round.
 pub(super) struct Round<'r, 't, H> {
@@ -62,7 +66,7 @@ impl<H: Handler> Round<'_, '_, H> {
                 }
                 Event::Refused { answered, .. } => {
                     self.turn.context.stats.http2_refused.add(1);
-                    self.turn.tell_refused(answered);
+                    self.turn.tell_refused(answered, None);
                 }
                 Event::NeedInput => return None,
                 Event::Close { linger, fault } => {
@@ -83,16 +87,16 @@ impl<H: Handler> Round<'_, '_, H> {
             return;
         }
         if self.turn.is_too_soon(request) {
-            self.ask(number, request, 0, |_, _, answer| answer.too_soon());
+            self.ask(number, request, NEW, |_, _, answer| answer.too_soon());
             self.discard_body(number, request);
-            return self.turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+            return self.turn.tell(None, Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
         }
         if self.turn.context.is_misdirected(request.host) {
-            self.ask(number, request, 0, |_, _, answer| _ = answer.misdirected());
+            self.ask(number, request, NEW, |_, _, answer| _ = answer.misdirected());
             self.discard_body(number, request);
-            return self.turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
+            return self.turn.tell(None, Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }
-        let answered = self.ask(number, request, 0, H::handle);
+        let answered = self.ask(number, request, NEW, H::handle);
         if !answered.is_complete() {
             return self.begin_exchange(number, request, &answered);
         }
@@ -107,12 +111,12 @@ impl<H: Handler> Round<'_, '_, H> {
         }
     }
 
-    /// Asks the handler about a request.
+    /// Asks the handler about a request that waited for so long, in an exchange of this owner.
     pub(super) fn ask<R>(
         &mut self,
         number: u32,
         request: &Request<'_>,
-        waited_ms: u32,
+        (waited_ms, owner): (u32, Owner),
         ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> R,
     ) -> R {
         self.turn.context.address.stream = number;
@@ -122,6 +126,7 @@ impl<H: Handler> Round<'_, '_, H> {
             outgoing: &mut *self.outgoing,
             context: &self.turn.context,
             waited_ms,
+            owner,
         };
         ask(&mut *self.turn.handler, request, answer)
     }
@@ -134,18 +139,18 @@ impl<H: Handler> Round<'_, '_, H> {
     /// As with HTTP/1.1: answers the request by telling it to come back, if it has to be; one that may stay
     /// is among the last of its connection if others need the slot.
     #[cold]
-    pub(super) fn send_back(&mut self, number: u32, waited_ms: Option<u64>, request: &Request<'_>) -> bool {
+    pub(super) fn send_back(&mut self, number: u32, waited: Option<Owner>, request: &Request<'_>) -> bool {
         if self.turn.strain.full || self.turned_away {
             self.pen.http2.session.leave(self.outgoing.bytes());
         }
-        if !self.turn.has_to_come_back(self.turned_away, waited_ms) {
+        if !self.turn.has_to_come_back(self.turned_away, waited.is_some()) {
             return false;
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        self.ask(number, request, 0, |_, _, answer| answer.uncounted(status, fields, body));
+        self.ask(number, request, NEW, |_, _, answer| answer.uncounted(status, fields, body));
         self.discard_body(number, request);
         let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
-        self.turn.tell(status, body_bytes, Some(request));
+        self.turn.tell(waited, status, body_bytes, Some(request));
         true
     }
 
