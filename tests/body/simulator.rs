@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use staunch_config::key::Form;
 use staunch_config::{File, Sources};
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Mailbox, Post, Stats, Worker};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Mailbox, Owner, Post, Stats, Worker};
 use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_protocol::{Request, Timeouts};
-use staunch_server::{SiteConfig, SitesHandler, SitesShared};
+use staunch_server::{Front, FrontParts, SiteConfig, SitesShared};
 
 use super::End;
 use super::session::timeouts;
@@ -49,9 +49,9 @@ struct World {
     stats: Arc<Stats>,
 }
 
-/// The site, counting what it is asked.
+/// The front of a site, counting what it is asked.
 struct Counting {
-    sites: SitesHandler,
+    front: Front,
     asked: Rc<Cell<u64>>,
     confusion: Confusion,
 }
@@ -60,7 +60,7 @@ struct Counting {
 type Confusion = Rc<RefCell<Option<(usize, Vec<u8>)>>>;
 
 impl Handler for Counting {
-    type Mail = <SitesHandler as Handler>::Mail;
+    type Mail = <Front as Handler>::Mail;
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.asked.set(self.asked.get() + 1);
@@ -69,18 +69,18 @@ impl Handler for Counting {
             if length == request.head.len() {
                 let mut mistaken = *request;
                 mistaken.path = &path;
-                return self.sites.handle(&mistaken, answer);
+                return self.front.handle(&mistaken, answer);
             }
         }
-        self.sites.handle(request, answer)
+        self.front.handle(request, answer)
     }
 
-    fn left(&mut self, address: Address, departure: Departure) {
-        self.sites.left(address, departure);
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
+        self.front.left(owner, address, departure);
     }
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        self.sites.resume(mail, request, answer)
+        self.front.resume(mail, request, answer)
     }
 }
 
@@ -98,7 +98,8 @@ impl SimulatorBody {
         let asked = Rc::new(Cell::new(0));
         let confusion = Confusion::default();
         let (asked_by, confused_by) = (Rc::clone(&asked), Rc::clone(&confusion));
-        let handler = Counting { sites: sites.handler(), asked: asked_by, confusion: confused_by };
+        let front = Front::new(&FrontParts::of_sites(&sites), 0);
+        let handler = Counting { front, asked: asked_by, confusion: confused_by };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
         let mut worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);

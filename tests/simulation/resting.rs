@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use staunch_engine::{
-    Address, Answer, Answered, Control, Drain, Ended, Finished, Handler, Mailbox, Open, Outbox, Piece, Post,
-    Pressure, Slice, Stats, Worker,
+    Address, Answer, Answered, Control, Drain, Ended, Finished, Handler, Mailbox, Open, Outbox, Owner, Piece,
+    Post, Pressure, Slice, Stats, Worker,
 };
 use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Step, Transcript};
 use staunch_netio::{Io, Tuning};
@@ -28,6 +28,9 @@ const HEAD: &[u8] = b"GET /read HTTP/1.1\r\nHost: h\r\n\r\n";
 const OLD_HEAD: &[u8] = b"GET /read HTTP/1.0\r\n\r\n";
 /// More than a reader may send behind its request.
 const TOO_MUCH: usize = 70_000;
+
+/// Who owns the readers' exchanges.
+const OWNER: Owner = Owner(u16::MAX);
 
 /// An update was published.
 struct News(u64);
@@ -49,7 +52,7 @@ impl Handler for Press {
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.readers.borrow_mut().insert(answer.address(), self.number);
-        answer.open(request, Status::OK, b"", None, false)
+        answer.open(request, Status::OK, b"", None, false).owned_by(OWNER)
     }
 
     fn resume(&mut self, _: News, _: &Request<'_>, _: Answer<'_>) -> Answered {
@@ -57,6 +60,7 @@ impl Handler for Press {
     }
 
     fn ready(&mut self, open: &mut Open<'_>) {
+        assert_eq!(open.owner(), OWNER);
         open.ignore_input();
         open.keep_little_unsent();
         if !self.keeps {
@@ -82,7 +86,7 @@ impl Handler for Press {
         }
     }
 
-    fn mail(&mut self, News(number): News, outbox: &Outbox) {
+    fn mail(&mut self, _: Owner, News(number): News, outbox: &Outbox) {
         self.number = number;
         self.readers.borrow().keys().for_each(|address| outbox.wake(*address));
     }
@@ -90,7 +94,7 @@ impl Handler for Press {
     fn finished(&mut self, finished: &Finished<'_>) {
         let reader = self.readers.borrow_mut().remove(&finished.address);
         assert!(reader.is_some(), "an exchange is finished twice, or was never open");
-        assert_eq!(finished.status, Status::OK);
+        assert_eq!((finished.status, finished.owner), (Status::OK, OWNER));
         let is_kept = finished.request.is_some();
         assert!(
             !is_kept || finished.why == Ended::Gone || self.keeps,
@@ -202,7 +206,7 @@ fn run(seed: u64, keeps: bool) -> (Vec<Ended>, u64) {
         worker.turn().expect("the simulator does not fail");
         if is_calm && number < UPDATES {
             number += 1;
-            post.send_to_worker(0, News(number));
+            post.send_to_worker(0, Owner::default(), News(number));
         }
     }
     worker.io().check_empty();
@@ -310,9 +314,9 @@ fn the_kernel_keeps_little_of_a_reader_alone() {
     };
     let reading = [Tuning::Unsent(16 * 1024)];
     turn_until(&mut worker, b"\r\n\r\n");
-    post.send_to_worker(0, News(1));
+    post.send_to_worker(0, Owner::default(), News(1));
     assert_eq!(turn_until(&mut worker, b"2\r\n1\n\r\n"), reading);
-    post.send_to_worker(0, News(UPDATES));
+    post.send_to_worker(0, Owner::default(), News(UPDATES));
     let usual = [Tuning::UNSENT_AT_FIRST];
     assert_eq!(turn_until(&mut worker, ends), [reading, usual].concat());
 }
@@ -328,7 +332,7 @@ fn stays_ms(then: impl IntoIterator<Item = Step>) -> (u64, usize) {
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
     let started_ms = worker.io().now_ms();
     for number in 1..=20 {
-        post.send_to_worker(0, News(number));
+        post.send_to_worker(0, Owner::default(), News(number));
         let until_ms = started_ms + number * 45_000;
         while worker.io().now_ms() < until_ms {
             worker.io().set_alarm(until_ms);

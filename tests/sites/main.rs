@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_engine::{Mailbox, Post};
-use staunch_server::{SiteConfig, SiteRules, SitesShared};
+use staunch_server::{Front, FrontParts, SiteConfig, SiteRules, SitesShared};
 use staunch_tests::house::waiting::until;
 use staunch_tests::tree::Tree;
 
@@ -55,7 +55,7 @@ fn neither_threads_nor_memory_grow() {
     let post = Post::new(vec![Arc::new(Mailbox::new(Box::new(|| {})))]);
     shared.start(&post).expect("threads");
     // A worker that never asks for anything keeps its first table.
-    let sleeping = shared.handler();
+    let sleeping = Front::new(&FrontParts::of_sites(&shared), 0);
     settle(&shared);
     let threads = crew();
     assert!(threads >= 4, "{threads} threads");

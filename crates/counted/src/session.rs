@@ -15,8 +15,8 @@ use std::time::Duration;
 use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Post, Stats, StreamRef};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, RequestMemory, Session};
-use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
-use staunch_server::{SiteConfig, SitesHandler, SitesShared};
+use staunch_server::log::{AccessLog, Format, LogSettings, Target};
+use staunch_server::{Front, FrontParts, SiteConfig, SitesShared};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -144,7 +144,8 @@ fn answer_all(
     log: &Arc<AccessLog>,
     is_logged: bool,
 ) -> usize {
-    let mut site = Logged::new(shared.handler(), Arc::clone(log), 0);
+    let parts = FrontParts { log: Arc::clone(log), ..FrontParts::of_sites(shared) };
+    let mut front = Front::new(&parts, 0);
     let (mut session, mut heads) = (Session::new(NOW_MS), RequestMemory::new());
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
     let outbox = Outbox::default();
@@ -152,7 +153,7 @@ fn answer_all(
     for input in inputs.iter().cycle() {
         let before = answered;
         answered +=
-            deliver(&mut session, &mut heads, &mut site, input.as_bytes(), &mut outgoing, &stats, &outbox);
+            deliver(&mut session, &mut heads, &mut front, input.as_bytes(), &mut outgoing, &stats, &outbox);
         std::hint::black_box((session.poll_timeout(&timeouts), outgoing.contents()));
         let long_enough = outgoing.length_bytes() > 100 * (answered - before) as u64;
         outgoing.clear(KEPT_BYTES);
@@ -173,7 +174,7 @@ fn answer_all(
 fn deliver(
     session: &mut Session,
     heads: &mut RequestMemory,
-    site: &mut Logged<SitesHandler>,
+    front: &mut Front,
     bytes: &[u8],
     outgoing: &mut Outgoing,
     stats: &Stats,
@@ -193,7 +194,7 @@ fn deliver(
         session.poll_event_with(heads, &mut input, NOW_MS, DATE, outgoing.bytes())
     {
         let answer = Answer::new(session, outgoing, &context);
-        if site.handle(request, answer).is_later() {
+        if front.handle(request, answer).is_later() {
             return answered;
         }
         answered += 1;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use handler::{Echo, Tick};
 use staunch_engine::{
-    ClientPolicy, Engine, IoChoice, Pressure, Settings, UpstreamTimeouts, notice_on_standard_error,
+    ClientPolicy, Engine, IoChoice, Owner, Pressure, Settings, UpstreamTimeouts, notice_on_standard_error,
 };
 use staunch_protocol::Timeouts;
 
@@ -52,7 +52,7 @@ fn main() {
         loop {
             std::thread::sleep(TICK);
             if under_way.load(Relaxed) > 0 {
-                (0..post.workers()).for_each(|worker| post.send_to_worker(worker, Tick));
+                (0..post.workers()).for_each(|worker| post.send_to_worker(worker, Owner::default(), Tick));
             }
         }
     });

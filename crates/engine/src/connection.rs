@@ -18,10 +18,12 @@ use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Request, Timeouts};
 
 pub(crate) use crate::connection::marks::Marks;
+use crate::exchange::address::StreamRef;
 use crate::exchange::answer::Answer;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life;
 use crate::exchange::open::Ended;
+use crate::exchange::owner::Owner;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
@@ -192,7 +194,7 @@ impl Connection {
         }
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
-        turn.tell_refused(answered);
+        turn.tell_refused(answered, self.owner(StreamRef::ONLY));
         self.put_outgoing(outgoing, turn.spare);
         self.break_exchanges(Ended::BadBody, turn);
         self.converse(&[], turn);
@@ -229,7 +231,7 @@ impl Connection {
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
                     turn.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
-                    turn.tell_refused(answered);
+                    turn.tell_refused(answered, None);
                     self.begin_ending(linger, turn);
                     break;
                 }
@@ -274,6 +276,7 @@ impl Connection {
             outgoing,
             context: &turn.context,
             waited_ms: 0,
+            owner: Owner::default(),
         };
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {

@@ -15,6 +15,7 @@ pub(crate) mod life;
 pub(crate) mod open;
 pub(crate) mod outbox;
 pub(crate) mod outlet;
+pub(crate) mod owner;
 pub(crate) mod pen;
 pub(crate) mod piece;
 pub(crate) mod pieces;
@@ -33,6 +34,7 @@ use staunch_tls::ClientIdentity;
 
 use self::address::Address;
 use self::open::{Ended, OpenState};
+use self::owner::Owner;
 
 /// An exchange that is not over at once.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(crate) struct Exchange {
     pub(crate) since_ms: u64,
     /// The status of an answer that goes on.
     pub(crate) status: Status,
+    /// The part of the handler to which it belongs.
+    pub(crate) owner: Owner,
 }
 
 /// Where an exchange stands.
@@ -82,6 +86,8 @@ impl Exchange {
 pub struct Finished<'a> {
     /// Which one.
     pub address: Address,
+    /// The part of the handler to which it belonged.
+    pub owner: Owner,
     /// The request; nothing where that was given back ([`crate::Open::release_request`]).
     pub request: Option<&'a Request<'a>>,
     /// What was answered.

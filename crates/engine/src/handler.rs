@@ -14,6 +14,7 @@ use crate::exchange::answer::Answer;
 use crate::exchange::answered::Answered;
 use crate::exchange::open::Open;
 use crate::exchange::outbox::Outbox;
+use crate::exchange::owner::Owner;
 use crate::upstream::{Upstream, UpstreamEvent};
 
 /// What comes of a request's body.
@@ -35,6 +36,9 @@ pub enum Departure {
 }
 
 /// The application behind the connections of one worker.
+///
+/// One that has several parts says once to which of them an exchange belongs ([`Answered::owned_by`]). Every
+/// later event names it: [`Answer::owner`], [`Open::owner`], [`Finished::owner`], or an argument.
 pub trait Handler {
     /// What another thread sends, to answer a request that was told to wait or to tell the worker something.
     type Mail: Send + 'static;
@@ -62,8 +66,8 @@ pub trait Handler {
     /// An answer that goes on has just begun, or has room again, or was woken ([`Outbox::wake`]).
     fn ready(&mut self, _open: &mut Open<'_>) {}
 
-    /// Mail came for the worker, or for an exchange whose answer goes on.
-    fn mail(&mut self, _mail: Self::Mail, _outbox: &Outbox) {}
+    /// Mail came for a part of the handler, or for an exchange of it whose answer goes on.
+    fn mail(&mut self, _owner: Owner, _mail: Self::Mail, _outbox: &Outbox) {}
 
     /// How many connections the worker may make for its handler at a time: [`Outbox::upstreams`]. They come
     /// on top of those that are accepted. Asked once, before the worker begins.
@@ -87,15 +91,20 @@ pub trait Handler {
     fn finished(&mut self, _finished: &Finished<'_>) {}
 
     /// The peer of a request that waits for mail has left. For those who would do work for it.
-    fn left(&mut self, _address: Address, _departure: Departure) {}
+    fn left(&mut self, _owner: Owner, _address: Address, _departure: Departure) {}
 
-    /// The session or the engine itself has answered, and no handler is asked. For those who keep account.
+    /// The session or the engine itself has answered, and no handler is asked. For those who keep account, and
+    /// for the owner of an exchange that waited for its handler or its body: it is over.
     fn refused(&mut self, _refused: &Refused<'_>) {}
 }
 
 /// An answer that no handler gave.
 #[derive(Debug)]
 pub struct Refused<'a> {
+    /// Where the answer goes: the exchange, if one had begun.
+    pub address: Address,
+    /// The part of the handler to which the exchange belonged, if one had begun.
+    pub owner: Option<Owner>,
     /// What was answered.
     pub status: Status,
     /// Length of the answer's body.

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::exchange::address::Address;
+use crate::exchange::owner::Owner;
 use crate::order::Order;
 
 /// The letters and orders that wait for a worker, and how it is woken for them.
@@ -14,8 +15,17 @@ pub struct Mailbox<M> {
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
+/// For whom a letter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipient {
+    /// An exchange.
+    Exchange(Address),
+    /// A part of the worker's handler, whatever its exchanges are.
+    Owner(Owner),
+}
+
 struct Bag<M> {
-    letters: Vec<(Option<Address>, M)>,
+    letters: Vec<(Recipient, M)>,
     orders: Vec<Order>,
 }
 
@@ -30,8 +40,8 @@ impl<M> Mailbox<M> {
         (self.wake)();
     }
 
-    /// Takes all letters, each with the exchange that it is for, if it is for one.
-    pub fn take(&self) -> Vec<(Option<Address>, M)> {
+    /// Takes all letters, each with its recipient.
+    pub fn take(&self) -> Vec<(Recipient, M)> {
         std::mem::take(&mut self.open().letters)
     }
 
@@ -40,9 +50,9 @@ impl<M> Mailbox<M> {
         std::mem::take(&mut self.open().orders)
     }
 
-    fn put(&self, address: Option<Address>, letter: M) {
+    fn put(&self, recipient: Recipient, letter: M) {
         let mut bag = self.open();
-        bag.letters.push((address, letter));
+        bag.letters.push((recipient, letter));
         let first = bag.letters.len() == 1;
         drop(bag);
         if first {
@@ -88,14 +98,15 @@ impl<M> Post<M> {
     /// Sends a letter to an exchange. It is dropped if that is finished by then.
     pub fn send(&self, address: Address, letter: M) {
         if let Some(mailbox) = self.mailboxes.get(usize::from(address.worker)) {
-            mailbox.put(Some(address), letter);
+            mailbox.put(Recipient::Exchange(address), letter);
         }
     }
 
-    /// Sends a letter to a worker, whatever its connections are: it comes to [`crate::Handler::mail`].
-    pub fn send_to_worker(&self, worker: u16, letter: M) {
+    /// Sends a letter to a part of a worker's handler, whatever its exchanges are: it comes to
+    /// [`crate::Handler::mail`].
+    pub fn send_to_worker(&self, worker: u16, owner: Owner, letter: M) {
         if let Some(mailbox) = self.mailboxes.get(usize::from(worker)) {
-            mailbox.put(None, letter);
+            mailbox.put(Recipient::Owner(owner), letter);
         }
     }
 

@@ -21,7 +21,8 @@ use crate::content::signal::Signal;
 use crate::content::store::Room;
 use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
 use crate::looks::{Look, LookJob};
-use crate::shared::{CheckJob, Letter, Mail, Queues, SiteShared};
+use crate::mail::Mail;
+use crate::shared::{CheckJob, Letter, Queues, SiteShared};
 
 /// The threads behind all sites, and their work.
 pub(crate) struct Crew {

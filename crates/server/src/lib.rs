@@ -5,7 +5,7 @@
 //! compress, lock or allocate for a request whose answer is held and needs no decision.
 //!
 //! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
-//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] whenever what is served is to change.
+//! [`Front::new`] once per worker, [`SitesShared::prepare`] whenever what is served is to change.
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -15,12 +15,15 @@ mod config;
 mod content;
 mod crew;
 mod errand;
+mod front;
 mod https;
 pub mod limits;
 mod live;
 pub mod log;
 mod looks;
+mod mail;
 pub mod metrics;
+mod owner;
 mod page;
 mod permission;
 mod problem;
@@ -40,12 +43,14 @@ pub use config::{
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
+pub use front::{Front, FrontParts};
 pub use https::HttpsHosts;
 pub use live::{
-    LiveConfig, LiveError, LiveFigures, LiveFollowed, LiveHandler, LiveIssuer, LiveKeys, LiveShared,
-    LiveSites, LiveState, LiveSync, LiveTopic, LiveTopicKind, NotPublished,
+    LiveConfig, LiveError, LiveFigures, LiveFollowed, LiveIssuer, LiveKeys, LiveShared, LiveSites, LiveState,
+    LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
+pub use mail::Mail;
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
-pub use shared::{Mail, Progress};
-pub use sites::{PreparedSites, Replaced, SitesHandler, SitesShared};
-pub use status::{About, Reporting, StatusPage};
+pub use shared::Progress;
+pub use sites::{PreparedSites, Replaced, SitesShared};
+pub use status::{About, StatusPage};

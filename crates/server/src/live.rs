@@ -7,7 +7,7 @@
 //! workers that changes but counters and the writer's queue.
 //!
 //! Order of calls: [`LiveSites::open`] once, [`LiveSites::start`] once the workers' mailboxes exist, then
-//! one [`LiveHandler`] per worker, [`LiveSites::drain`] when the server ends.
+//! one [`crate::Front`] per worker, [`LiveSites::drain`] when the server ends.
 
 pub(crate) mod config;
 mod counts;
@@ -16,17 +16,17 @@ mod events;
 mod feed;
 mod follower;
 mod foreign;
-mod handler;
 mod hands;
 mod keeping;
 pub(crate) mod mail;
+pub(crate) mod parts;
 mod pending;
 mod permit;
 mod publish;
 mod queue;
 mod quotes;
 mod reply;
-mod route;
+pub(crate) mod route;
 mod script;
 mod seat;
 mod seats;
@@ -37,7 +37,7 @@ mod tokens;
 mod told;
 mod turns;
 mod waiting;
-mod worker;
+pub(crate) mod worker;
 mod writer;
 
 pub use config::{
@@ -46,6 +46,5 @@ pub use config::{
 pub use counts::LiveFigures;
 pub use follower::LiveFollowed;
 pub use foreign::NotPublished;
-pub use handler::LiveHandler;
 pub use shared::LiveShared;
 pub use sites::LiveSites;

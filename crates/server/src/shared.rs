@@ -23,7 +23,6 @@ use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
 use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX, LOOK_AGAIN_S};
-use crate::live::mail::LiveMail;
 use crate::looks::{Look, LookJob, Looks};
 use crate::metrics::SiteFigures;
 use crate::problem::{Problem, Problems};
@@ -31,32 +30,7 @@ use crate::queue::{Bounds, Full, Queue};
 use crate::rules::auth::{Auth, Tag};
 use crate::rules::{self, Rules, Ruling};
 
-/// What another thread found out, on its way to the worker whose connection waits for it.
-pub struct Mail {
-    pub(crate) content: MailContent,
-}
-
-/// Whose mail it is, and what it says.
-pub(crate) enum MailContent {
-    /// Of a thread behind the sites.
-    Site(Arc<SiteShared>, Letter),
-    /// Of live data: that of the site with this number.
-    Live(u16, LiveMail),
-}
-
-impl Mail {
-    /// Of a thread behind the sites.
-    pub(crate) fn of_site(site: Arc<SiteShared>, letter: Letter) -> Self {
-        Self { content: MailContent::Site(site, letter) }
-    }
-
-    /// Of the live data with this number.
-    pub(crate) fn of_live(number: u16, mail: LiveMail) -> Self {
-        Self { content: MailContent::Live(number, mail) }
-    }
-}
-
-/// What a mail says.
+/// What the crew tells an exchange that waits.
 pub(crate) enum Letter {
     /// The outcome of a load, and what it was asked for.
     Loaded(Outcome, Purpose),

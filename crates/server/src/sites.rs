@@ -5,11 +5,11 @@
 //! the sites half changed.
 //!
 //! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
-//! [`SitesShared::handler`] once a worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever
+//! [`crate::Front::new`] once per worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever
 //! the settings change.
 
-mod handler;
 mod hosts;
+mod worker;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,11 @@ use staunch_engine::{Notice, Post};
 use crate::config::{SiteConfig, SiteError};
 use crate::crew::Crew;
 use crate::looks::Look;
+use crate::mail::Mail;
 use crate::metrics::SiteFigures;
-use crate::shared::{Faulty, Mail, Progress, SiteShared};
-pub use handler::SitesHandler;
+use crate::shared::{Faulty, Progress, SiteShared};
 use hosts::Hosts;
+pub(crate) use worker::SitesWorker;
 
 /// What all workers share. Its threads end when nobody has it any more.
 pub struct SitesShared {

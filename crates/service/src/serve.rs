@@ -8,8 +8,7 @@ use staunch_config::syntax::choice;
 use staunch_confine::Identity;
 use staunch_engine::{Engine, Notice, Settings, StartError};
 use staunch_netio::memory;
-use staunch_server::log::Logged;
-use staunch_server::{About, LiveHandler, Mail, Reporting, StatusPage};
+use staunch_server::{About, Front, FrontParts, Mail, StatusPage};
 
 use crate::banner::{self, Told};
 use crate::behind_khttpd;
@@ -181,12 +180,14 @@ fn work(
     seeing: &Seeing,
     page: Option<Arc<StatusPage>>,
 ) -> Result<(), Failure> {
-    let (sites, https) = (&served.sites, served.certificates.https());
-    let live = served.live.as_ref().and_then(|live| live.sites());
-    let end = engine.run(|worker| {
-        let live = LiveHandler::new(sites.handler(), live, worker);
-        Logged::new(Reporting::new(live, page.clone(), Arc::clone(https)), Arc::clone(&seeing.log), worker)
-    });
+    let parts = FrontParts {
+        sites: Arc::clone(&served.sites),
+        live: served.live.as_ref().and_then(|live| live.sites()).cloned(),
+        page,
+        https: Arc::clone(served.certificates.https()),
+        log: Arc::clone(&seeing.log),
+    };
+    let end = engine.run(|worker| Front::new(&parts, worker));
     Ok(end.map_err(|error| error.to_string())?)
 }
 

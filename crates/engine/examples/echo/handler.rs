@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use staunch_engine::{
-    Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Piece, Slice, Target,
-    TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
+    Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Owner, Piece, Slice,
+    Target, TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
 };
 use staunch_protocol::{Request, Status, Version};
 
@@ -71,6 +71,10 @@ struct Drip {
     sent: u64,
     count: u64,
 }
+
+/// The engine brings it back with every event of an exchange. A handler with several parts would have one for
+/// each of them.
+const OWNER: Owner = Owner(7);
 
 /// Time has passed.
 pub(crate) struct Tick;
@@ -147,7 +151,7 @@ impl Handler for Echo {
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let number = |name| query(request, name).and_then(|text| text.parse::<u64>().ok());
-        match request.path {
+        let answered = match request.path {
             b"/echo" => self.begin(Doing::Echo, number("length"), request, answer),
             b"/drip" => {
                 let every = query(request, "every").unwrap_or("100ms");
@@ -171,7 +175,8 @@ impl Handler for Echo {
             b"/upstream" => self.connect(number("to").unwrap_or(0), answer),
             b"/" => answer.bytes(Status::OK, b"Content-Length: 6\r\n", b"plain\n"),
             _ => answer.bytes(Status::NOT_FOUND, EMPTY, b""),
-        }
+        };
+        answered.owned_by(OWNER)
     }
 
     fn resume(&mut self, _: Tick, _: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -180,6 +185,7 @@ impl Handler for Echo {
 
     /// Answers a request once its upstream is connected or could not be reached.
     fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        assert_eq!(answer.owner(), OWNER);
         let exchange = answer.address();
         match self.open.remove(&exchange) {
             Some(tied @ Doing::Tied { is_connected: true, .. }) => {
@@ -193,18 +199,21 @@ impl Handler for Echo {
         }
     }
 
-    fn left(&mut self, address: Address, departure: Departure) {
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
+        assert_eq!(owner, OWNER);
         if departure == Departure::Gone {
             self.open.remove(&address);
         }
     }
 
     fn collected(&mut self, body: Vec<u8>, _: &Request<'_>, answer: Answer<'_>) -> Answered {
+        assert_eq!(answer.owner(), OWNER);
         let text = [format!("{} ", body.len()).as_bytes(), &body].concat();
         answer.bytes(Status::OK, &format!("Content-Length: {}\r\n", text.len()).into_bytes(), &text)
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        assert_eq!(open.owner(), OWNER);
         let upstream = self.upstream_of(open.address());
         match (body, upstream) {
             (Body::Piece(piece), None) => _ = open.push(Piece::Bytes(piece.to_vec())),
@@ -219,6 +228,7 @@ impl Handler for Echo {
     }
 
     fn ready(&mut self, open: &mut Open<'_>) {
+        assert_eq!(open.owner(), OWNER);
         match self.open.get_mut(&open.address()) {
             Some(Doing::Drip(drip)) => drip.go_on(open),
             Some(Doing::Flood { left_bytes, cut }) => {
@@ -249,6 +259,7 @@ impl Handler for Echo {
         open: Option<&mut Open<'_>>,
         outbox: &Outbox,
     ) {
+        assert!(open.as_ref().is_none_or(|open| open.owner() == OWNER));
         match (event, open) {
             (UpstreamEvent::Received(bytes), Some(open)) => {
                 if !open.push(Piece::Bytes(bytes.to_vec())) {
@@ -268,12 +279,13 @@ impl Handler for Echo {
         }
     }
 
-    fn mail(&mut self, _: Tick, outbox: &Outbox) {
+    fn mail(&mut self, _: Owner, _: Tick, outbox: &Outbox) {
         let drips = self.open.iter().filter(|(_, doing)| matches!(doing, Doing::Drip(_)));
         drips.for_each(|(address, _)| outbox.wake(*address));
     }
 
     fn finished(&mut self, finished: &Finished<'_>) {
+        assert_eq!(finished.owner, OWNER);
         let doing = self.open.remove(&finished.address);
         assert!(doing.is_some(), "an exchange is finished twice, or was never open");
         if let Some(Doing::Drip(_)) = doing {

@@ -44,7 +44,7 @@ impl Connection {
         let answered = self.session.refuse_preface(turn.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         turn.context.stats.rejected.add(1);
-        turn.tell_refused(Some(answered));
+        turn.tell_refused(Some(answered), None);
         self.begin_ending(true, turn);
     }
 

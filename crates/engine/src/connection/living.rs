@@ -12,6 +12,7 @@ use crate::exchange::answered::Answered;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life;
 use crate::exchange::open::Ended;
+use crate::exchange::owner::Owner;
 use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
@@ -24,6 +25,11 @@ impl Connection {
         self.generation == address.generation
             && self.phase == Phase::Open
             && under_way.is_some_and(|under_way| !under_way.is_nothing())
+    }
+
+    /// The part of the handler to which an exchange under way belongs.
+    pub(crate) fn owner(&self, stream: StreamRef) -> Option<Owner> {
+        self.exchanges.find(stream).and_then(UnderWay::owner)
     }
 
     /// Whether a request waits for mail.

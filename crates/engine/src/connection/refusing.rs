@@ -65,7 +65,7 @@ impl Connection {
         self.session.turn_away(status, fields.into(), body, turn.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        turn.tell(status, body.len(), None);
+        turn.tell(None, status, body.len(), None);
     }
 
     /// Plain HTTP came where TLS is spoken: the answer names the address that is meant, as far as the head
@@ -81,7 +81,7 @@ impl Connection {
         self.session.turn_away(status, fields, body.as_bytes(), date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        turn.tell(status, body.len(), None);
+        turn.tell(None, status, body.len(), None);
     }
 
     /// Answers the request last given by telling it to come back, if it has to be.

@@ -15,6 +15,7 @@ use super::address::Address;
 use super::answered::Answered;
 use super::context::Context;
 use super::outbox::Outbox;
+use super::owner::Owner;
 use super::pen::{Http1Pen, Pen};
 use super::piece::Piece;
 use crate::clients::{Clients, TOO_SOON_BODY};
@@ -45,12 +46,24 @@ pub struct Answer<'a> {
     pub(crate) outgoing: &'a mut Outgoing,
     pub(crate) context: &'a Context<'a>,
     pub(crate) waited_ms: u32,
+    pub(crate) owner: Owner,
 }
 
 impl<'a> Answer<'a> {
     /// A pen for the request a session has just given.
     pub fn new(session: &'a mut Session, outgoing: &'a mut Outgoing, context: &'a Context<'a>) -> Self {
-        Self { pen: Pen::Http1(Http1Pen { session, rendered: None }), outgoing, context, waited_ms: 0 }
+        let pen = Pen::Http1(Http1Pen { session, rendered: None });
+        Self { pen, outgoing, context, waited_ms: 0, owner: Owner(0) }
+    }
+
+    /// A pen for a request that was put off: its exchange belongs to this part of the handler.
+    pub fn of_owner(self, owner: Owner) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// The part of the handler to which the exchange belongs, if it has begun.
+    pub fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// Where mail to this connection goes.

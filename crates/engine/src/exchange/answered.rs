@@ -5,12 +5,15 @@
 use staunch_protocol::Status;
 use staunch_protocol::http1::BodyOut;
 
+use super::owner::Owner;
+
 /// Proof that a request was answered, or will be. Only an [`crate::Answer`] makes one.
 #[derive(Debug)]
 #[must_use]
 pub struct Answered {
     next: Next,
     status: Status,
+    owner: Owner,
     /// Length of a complete answer's body, of a body that goes on, or the most to be collected.
     detail: u64,
 }
@@ -44,15 +47,16 @@ pub(crate) enum Course {
 impl Answered {
     #[inline]
     pub(super) fn complete(status: Status, body_bytes: u64) -> Self {
-        Self { next: Next::Complete, status, detail: body_bytes }
+        Self { next: Next::Complete, status, owner: Owner(0), detail: body_bytes }
     }
 
     pub(super) fn later() -> Self {
-        Self { next: Next::Later, status: Status::OK, detail: 0 }
+        Self { next: Next::Later, status: Status::OK, owner: Owner(0), detail: 0 }
     }
 
     pub(super) fn collect(limit_bytes: usize) -> Self {
-        Self { next: Next::Collect, status: Status::OK, detail: limit_bytes as u64 }
+        let detail = limit_bytes as u64;
+        Self { next: Next::Collect, status: Status::OK, owner: Owner(0), detail }
     }
 
     pub(super) fn open(status: Status, body: BodyOut) -> Self {
@@ -62,7 +66,18 @@ impl Answered {
             BodyOut::Chunked => (Next::OpenInChunks, 0),
             BodyOut::UntilClose => (Next::OpenUntilClose, 0),
         };
-        Self { next, status, detail }
+        Self { next, status, owner: Owner(0), detail }
+    }
+
+    /// The exchange, if this begins one, belongs to this part of the handler: its later events name it. Of an
+    /// exchange that has begun the owner stays.
+    pub fn owned_by(self, owner: Owner) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// The part of the handler to which an exchange belongs that this begins.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// The status answered with. Of no meaning when the answer comes later.

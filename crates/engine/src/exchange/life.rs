@@ -9,6 +9,7 @@ use staunch_protocol::{KeptRequest, Method, Request, Status};
 use super::answer::{Answer, MISDIRECTED};
 use super::answered::{Answered, Course};
 use super::open::{Ended, Open, OpenState};
+use super::owner::Owner;
 use super::port::Port;
 use super::turn::{COME_BACK, Turn};
 use super::under_way::UnderWay;
@@ -16,6 +17,9 @@ use super::{Exchange, Finished, Life};
 use crate::clients::TOO_SOON_BODY;
 use crate::handler::{Body, Departure, Handler};
 use crate::upstream::{Upstream, UpstreamEvent};
+
+/// How long a request has waited that has just come, and whose exchange it is: nobody's yet.
+pub(crate) const NEW: (u32, Owner) = (0, Owner(0));
 
 /// What became of an answer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,7 @@ pub(crate) fn begin<H: Handler>(
         // Since when it is waited for counts from when the request came.
         since_ms: turn.came_ms,
         status: answered.status(),
+        owner: answered.owner(),
     };
     port.begin(request);
     follow(port, Box::new(exchange), answered, false, turn);
@@ -72,16 +77,16 @@ fn follow<H: Handler>(
     port.put(exchange);
 }
 
-/// Asks the handler about a request.
+/// Asks the handler about a request that waited for so long, in an exchange of this owner.
 pub(crate) fn ask<H: Handler, R>(
     port: &mut impl Port,
     request: &Request<'_>,
-    waited_ms: u32,
+    (waited_ms, owner): (u32, Owner),
     turn: &mut Turn<'_, H>,
     ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> R,
 ) -> R {
     let (pen, outgoing) = port.pen(turn.rendered);
-    ask(turn.handler, request, Answer { pen, outgoing, context: &turn.context, waited_ms })
+    ask(turn.handler, request, Answer { pen, outgoing, context: &turn.context, waited_ms, owner })
 }
 
 /// The handler is asked by `ask` about a request that waits.
@@ -99,11 +104,11 @@ pub(crate) fn resume<H: Handler>(
     if turn.draining {
         port.note_draining();
     }
-    let request = exchange.request.get();
-    if turn.is_strained(port.turned_away()) && send_back(port, Some(waited_ms), &request, turn) {
+    let (request, owner) = (exchange.request.get(), exchange.owner);
+    if turn.is_strained(port.turned_away()) && send_back(port, Some(owner), &request, turn) {
         return end(port, turn);
     }
-    let answered = ask(port, &request, waited_ms as u32, turn, ask_handler);
+    let answered = ask(port, &request, (waited_ms as u32, owner), turn, ask_handler);
     if !answered.is_later() {
         turn.count_late(waited_ms);
     }
@@ -120,7 +125,7 @@ pub(crate) fn wake<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
 /// asked once more.
 pub(crate) fn hear_end<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     if is_waiting(port) {
-        turn.handler.left(turn.context.address, Departure::SendsNoMore);
+        turn.handler.left(owner(port), turn.context.address, Departure::SendsNoMore);
     }
     want_room(port);
 }
@@ -153,9 +158,10 @@ fn lend<H: Handler>(
     act: impl FnOnce(&mut H, &mut Open<'_>),
 ) -> OpenState {
     let was_held = state.held;
-    let (sending, peer_ended) = (port.is_sending(), port.peer_ended());
+    let (owner, sending, peer_ended) = (owner(port), port.is_sending(), port.peer_ended());
     let Some(outlet) = port.outlet() else { return state };
-    act(turn.handler, &mut Open { state: &mut state, outlet, context: &turn.context, sending, peer_ended });
+    let context = &turn.context;
+    act(turn.handler, &mut Open { state: &mut state, outlet, context, owner, sending, peer_ended });
     set_open(port, state);
     if was_held && !state.held {
         port.begin_reading();
@@ -234,7 +240,7 @@ fn end_collecting<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     let request = exchange.request.get();
     let collected =
         |handler: &mut H, request: &Request<'_>, answer: Answer<'_>| handler.collected(body, request, answer);
-    let answered = ask(port, &request, 0, turn, collected);
+    let answered = ask(port, &request, (0, exchange.owner), turn, collected);
     turn.context.stats.waits.add(u64::from(answered.is_later()));
     follow(port, exchange, &answered, false, turn);
 }
@@ -244,18 +250,19 @@ fn refuse_body<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     let Some(exchange) = take_exchange(port) else { return };
     port.stop_reading();
     let request = exchange.request.get();
-    let answered = ask(port, &request, 0, turn, |_, _, answer| answer.too_large());
+    let answered = ask(port, &request, (0, exchange.owner), turn, |_, _, answer| answer.too_large());
     turn.context.stats.requests.add(1);
-    turn.tell(Status::CONTENT_TOO_LARGE, answered.body_bytes() as usize, Some(&request));
+    let body_bytes = answered.body_bytes() as usize;
+    turn.tell(Some(exchange.owner), Status::CONTENT_TOO_LARGE, body_bytes, Some(&request));
     end(port, turn);
 }
 
 /// Answers a request by telling it to come back, if it has to be; one that may stay is among the last of its
-/// connection if others need the slot. `waited_ms` is how long it did for mail.
+/// connection if others need the slot. One that has `waited` for mail has an owner.
 #[cold]
 pub(crate) fn send_back<H: Handler>(
     port: &mut impl Port,
-    waited_ms: Option<u64>,
+    waited: Option<Owner>,
     request: &Request<'_>,
     turn: &mut Turn<'_, H>,
 ) -> bool {
@@ -264,14 +271,14 @@ pub(crate) fn send_back<H: Handler>(
         let (mut pen, outgoing) = port.pen(turn.rendered);
         pen.close_after_response(outgoing);
     }
-    if !turn.has_to_come_back(turned_away, waited_ms) {
+    if !turn.has_to_come_back(turned_away, waited.is_some()) {
         return false;
     }
     let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-    ask(port, request, 0, turn, |_, _, answer| answer.uncounted(status, fields, body));
+    ask(port, request, NEW, turn, |_, _, answer| answer.uncounted(status, fields, body));
     throw_body_away(port, request, turn);
     let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
-    turn.tell(status, body_bytes, Some(request));
+    turn.tell(waited, status, body_bytes, Some(request));
     true
 }
 
@@ -288,12 +295,12 @@ pub(crate) fn turn_down<H: Handler>(
         true => (Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len()),
         false => (Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len()),
     };
-    ask(port, request, 0, turn, |_, _, answer| match too_soon {
+    ask(port, request, NEW, turn, |_, _, answer| match too_soon {
         true => answer.too_soon(),
         false => _ = answer.misdirected(),
     });
     throw_body_away(port, request, turn);
-    turn.tell(status, body_bytes, Some(request));
+    turn.tell(None, status, body_bytes, Some(request));
 }
 
 /// Throws away the body of a request that is answered: no handler wants it.
@@ -306,7 +313,7 @@ pub(crate) fn throw_body_away<H>(port: &mut impl Port, request: &Request<'_>, tu
 pub(crate) fn break_off<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut Turn<'_, H>) {
     if is_waiting(port) {
         turn.context.stats.waits_lost.add(1);
-        turn.handler.left(turn.context.address, Departure::Gone);
+        turn.handler.left(owner(port), turn.context.address, Departure::Gone);
     }
     finish(port, why, turn);
     release(port, turn);
@@ -331,7 +338,7 @@ fn release<H>(port: &impl Port, turn: &Turn<'_, H>) {
 /// Tells the handler, once, how an answer has ended, if it went on.
 fn finish<H: Handler>(port: &impl Port, why: Ended, turn: &mut Turn<'_, H>) {
     let Some(state) = open(port) else { return };
-    let Some((kept, status)) = port.under_way().and_then(UnderWay::asked) else { return };
+    let Some((kept, status, owner)) = port.under_way().and_then(UnderWay::asked) else { return };
     let request = kept.map(KeptRequest::get);
     let slot = turn.context.address.slot;
     let peer = turn.context.clients.as_ref().and_then(|clients| match &request {
@@ -340,6 +347,7 @@ fn finish<H: Handler>(port: &impl Port, why: Ended, turn: &mut Turn<'_, H>) {
     });
     turn.handler.finished(&Finished {
         address: turn.context.address,
+        owner,
         request: request.as_ref(),
         status,
         body_bytes: state.body_bytes,
@@ -352,6 +360,11 @@ fn finish<H: Handler>(port: &impl Port, why: Ended, turn: &mut Turn<'_, H>) {
 
 fn is_waiting(port: &impl Port) -> bool {
     port.under_way().is_some_and(UnderWay::is_waiting)
+}
+
+/// The part of the handler to which the exchange belongs.
+fn owner(port: &impl Port) -> Owner {
+    port.under_way().and_then(UnderWay::owner).unwrap_or_default()
 }
 
 fn take_exchange(port: &mut impl Port) -> Option<Box<Exchange>> {

@@ -11,6 +11,7 @@ use super::address::Address;
 use super::context::Context;
 use super::outbox::Outbox;
 use super::outlet::Outlet;
+use super::owner::Owner;
 use super::piece::Piece;
 use crate::limits::{OPEN_BYTES_MAX, OPEN_ROOM_BYTES};
 
@@ -78,6 +79,7 @@ pub struct Open<'a> {
     pub(crate) state: &'a mut OpenState,
     pub(crate) outlet: Outlet<'a>,
     pub(crate) context: &'a Context<'a>,
+    pub(crate) owner: Owner,
     /// Bytes handed over before are still being sent.
     pub(crate) sending: bool,
     /// The peer sends no more.
@@ -88,6 +90,11 @@ impl Open<'_> {
     /// Names the exchange, for mail and for [`Outbox::wake`].
     pub fn address(&self) -> Address {
         self.context.address
+    }
+
+    /// The part of the handler to which the exchange belongs.
+    pub fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// When this turn of the worker began, in milliseconds since 1970.
@@ -160,8 +167,8 @@ impl Open<'_> {
     }
 
     /// What the peer sends behind its request is read and thrown away from now on, so that its end is heard
-    /// behind that: for an answer without an end of its own, behind which no other is awaited. More than 64
-    /// KiB end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
+    /// behind that: for an answer without an end of its own, behind which no other is awaited. 64 KiB of it
+    /// end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
     pub fn ignore_input(&mut self) {
         self.state.ignored_bytes.get_or_insert(0);
     }

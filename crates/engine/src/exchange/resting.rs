@@ -7,12 +7,15 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::BodyOut;
 
 use super::open::{Ended, OpenState};
+use super::owner::Owner;
+use crate::limits::IGNORED_BYTES_MAX;
 
 /// An answer of HTTP/1.1 without its request.
 #[derive(Debug)]
 pub(crate) struct Resting {
     body_bytes: u64,
-    ignored_bytes: u32,
+    ignored_bytes: u16,
+    owner: Owner,
     status: Status,
     marks: u8,
     end: Option<Ended>,
@@ -23,6 +26,9 @@ const CHUNKED: u8 = 1;
 const WANTS_ROOM: u8 = 2;
 const CONCLUDED: u8 = 4;
 const TUNED: u8 = 8;
+
+// More than may come ends the answer, so that it needs not be counted exactly.
+const _: () = assert!(IGNORED_BYTES_MAX <= u16::MAX as u64);
 
 impl Resting {
     /// Whether an answer can rest: its body has no length of its own, and nothing of the request is awaited
@@ -35,8 +41,8 @@ impl Resting {
     }
 
     /// An answer that rests from now on.
-    pub(crate) fn new(state: &OpenState, status: Status) -> Self {
-        let mut resting = Self { body_bytes: 0, ignored_bytes: 0, status, marks: 0, end: None };
+    pub(crate) fn new(state: &OpenState, status: Status, owner: Owner) -> Self {
+        let mut resting = Self { body_bytes: 0, ignored_bytes: 0, owner, status, marks: 0, end: None };
         resting.set(state);
         resting
     }
@@ -52,7 +58,7 @@ impl Resting {
         ];
         self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
         self.body_bytes = state.body_bytes;
-        self.ignored_bytes = u32::try_from(state.ignored_bytes.unwrap_or(0)).unwrap_or(u32::MAX);
+        self.ignored_bytes = u16::try_from(state.ignored_bytes.unwrap_or(0)).unwrap_or(u16::MAX);
         self.end = state.end;
     }
 
@@ -77,6 +83,11 @@ impl Resting {
     pub(crate) fn status(&self) -> Status {
         self.status
     }
+
+    /// The part of the handler to which it belongs.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
 }
 
 #[cfg(test)]
@@ -97,9 +108,9 @@ mod tests {
                 is_tuned: number == 2,
                 ..OpenState::new(body)
             };
-            let resting = Resting::new(&state, Status::OK);
+            let resting = Resting::new(&state, Status::OK, Owner(number as u16));
             assert_eq!(resting.state(), state);
-            assert_eq!(resting.status(), Status::OK);
+            assert_eq!((resting.status(), resting.owner()), (Status::OK, Owner(number as u16)));
         }
     }
 

@@ -8,6 +8,7 @@ use staunch_protocol::{Request, SelfAnswered, Status};
 
 use super::context::Context;
 use super::http2_shared::Http2Shared;
+use super::owner::Owner;
 use super::rendered::Rendered;
 use crate::handler::{Handler, Refused};
 use crate::pressure::Strain;
@@ -33,27 +34,27 @@ pub(crate) struct Turn<'a, H> {
 }
 
 impl<H: Handler> Turn<'_, H> {
-    /// The handler is told of what the session has answered by itself.
-    pub(crate) fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
+    /// The handler is told of what the session has answered by itself, for an exchange of `owner` if one is
+    /// under way.
+    pub(crate) fn tell_refused(&mut self, answered: Option<SelfAnswered>, owner: Option<Owner>) {
         if let Some(SelfAnswered { status, body_bytes }) = answered {
-            self.tell(status, body_bytes, None);
+            self.tell(owner, status, body_bytes, None);
         }
     }
 
-    /// Whether a request is told to come back, which is counted then. `waited_ms` is how long it waited for
-    /// mail.
+    /// Whether a request is told to come back, which is counted then, one that `has_waited` for mail too.
     #[cold]
-    pub(crate) fn has_to_come_back(&self, turned_away: bool, waited_ms: Option<u64>) -> bool {
+    pub(crate) fn has_to_come_back(&self, turned_away: bool, has_waited: bool) -> bool {
         let stats = self.context.stats;
         // What has waited for its content has it now: to send it costs no more than to refuse it.
-        let is_late = waited_ms.is_none() && self.strain.late;
+        let is_late = !has_waited && self.strain.late;
         let counter = match (turned_away, is_late) {
             (true, _) => &stats.shed_full,
             (false, true) => &stats.shed_patience,
             (false, false) => return false,
         };
         counter.add(1);
-        if waited_ms.is_some() {
+        if has_waited {
             stats.waits_over.add(1);
             stats.requests.add(1);
             stats.answered_late.add(1);
@@ -77,15 +78,31 @@ impl<H: Handler> Turn<'_, H> {
 
     /// The handler is told of an answer it has not given.
     #[cold]
-    pub(crate) fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
-        let slot = self.context.address.slot;
+    pub(crate) fn tell(
+        &mut self,
+        owner: Option<Owner>,
+        status: Status,
+        body_bytes: usize,
+        request: Option<&Request<'_>>,
+    ) {
+        let address = self.context.address;
+        let slot = address.slot;
         let peer = self.context.clients.as_ref().and_then(|clients| match request {
             Some(request) => clients.client(slot, request),
             None => clients.address(slot),
         });
         let (body_bytes, unix_ms) = (body_bytes as u64, self.context.unix_ms);
         let identity = self.context.identity();
-        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer, identity });
+        self.handler.refused(&Refused {
+            address,
+            owner,
+            status,
+            body_bytes,
+            unix_ms,
+            request,
+            peer,
+            identity,
+        });
     }
 
     /// A wait ended by mail after so long.

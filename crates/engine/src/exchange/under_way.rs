@@ -5,6 +5,7 @@
 use staunch_protocol::{KeptRequest, Status};
 
 use super::open::OpenState;
+use super::owner::Owner;
 use super::resting::Resting;
 use super::{Exchange, Life};
 
@@ -92,15 +93,24 @@ impl UnderWay {
             && let Life::Open(state) = &exchange.life
             && Resting::can_be(state)
         {
-            *self = Self::Resting(Resting::new(state, exchange.status));
+            *self = Self::Resting(Resting::new(state, exchange.status, exchange.owner));
         }
     }
 
-    /// The request whose answer goes on, if it was kept, and the status of the answer.
-    pub(crate) fn asked(&self) -> Option<(Option<&KeptRequest>, Status)> {
+    /// The request whose answer goes on, if it was kept, the status of the answer, and its owner.
+    pub(crate) fn asked(&self) -> Option<(Option<&KeptRequest>, Status, Owner)> {
         match self {
-            Self::Exchange(exchange) => Some((Some(&exchange.request), exchange.status)),
-            Self::Resting(resting) => Some((None, resting.status())),
+            Self::Exchange(exchange) => Some((Some(&exchange.request), exchange.status, exchange.owner)),
+            Self::Resting(resting) => Some((None, resting.status(), resting.owner())),
+            Self::Nothing => None,
+        }
+    }
+
+    /// The part of the handler to which the exchange belongs, if there is one.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        match self {
+            Self::Exchange(exchange) => Some(exchange.owner),
+            Self::Resting(resting) => Some(resting.owner()),
             Self::Nothing => None,
         }
     }

@@ -8,14 +8,18 @@ use super::Worker;
 use crate::connection::Phase;
 use crate::handler::Handler;
 use crate::limits::OPEN_UNSENT_BYTES;
+use crate::mailbox::Recipient;
 
 impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives letters to handlers and requests that wait, and carries out orders.
     pub(super) fn deliver(&mut self) {
-        for (address, letter) in self.mailbox.take() {
-            let Some(address) = address else {
-                self.handler.mail(letter, &self.outbox);
-                continue;
+        for (recipient, letter) in self.mailbox.take() {
+            let address = match recipient {
+                Recipient::Exchange(address) => address,
+                Recipient::Owner(owner) => {
+                    self.handler.mail(owner, letter, &self.outbox);
+                    continue;
+                }
             };
             let slot = address.slot;
             let Some(connection) = self.connections.get(slot as usize) else { continue };
@@ -23,7 +27,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 continue;
             }
             if connection.is_open(address.stream) {
-                self.handler.mail(letter, &self.outbox);
+                let owner = connection.owner(address.stream).unwrap_or_default();
+                self.handler.mail(owner, letter, &self.outbox);
             } else if connection.is_waiting(address.stream) && !self.has_no_memory_for(slot) {
                 let (connection, mut turn, _) = self.lend_to(address);
                 connection

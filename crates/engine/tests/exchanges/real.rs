@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use staunch_engine::{ClientPolicy, Drain, Engine, IoChoice, Pressure, Settings, UpstreamTimeouts};
+use staunch_engine::{ClientPolicy, Drain, Engine, IoChoice, Owner, Pressure, Settings, UpstreamTimeouts};
 use staunch_protocol::Timeouts;
 
 use crate::conversations::TABLE;
@@ -50,7 +50,7 @@ pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
             while !over.load(Relaxed) {
                 std::thread::sleep(Duration::from_millis(2));
                 if under_way.load(Relaxed) > 0 {
-                    post.send_to_worker(0, Tick);
+                    post.send_to_worker(0, Owner::default(), Tick);
                 }
             }
         });

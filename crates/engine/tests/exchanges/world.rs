@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use staunch_engine::{Ended, Mailbox, Post, Stats, UpstreamTimeouts, Worker};
+use staunch_engine::{Ended, Mailbox, Owner, Post, Stats, UpstreamTimeouts, Worker};
 use staunch_netio::simulated::{Faults, PeerId, Simulated, Step, Transcript};
 use staunch_netio::{Capacity, Io};
 use staunch_protocol::Timeouts;
@@ -109,7 +109,7 @@ fn play_with(world: World, upstreams: Vec<(usize, Vec<Step>)>) -> Past {
         worker.turn().expect("the simulator does not fail");
         held_bytes_max = held_bytes_max.max(worker.held_bytes());
         if drips {
-            post.send_to_worker(0, Tick);
+            post.send_to_worker(0, Owner::default(), Tick);
         }
     }
     worker.io().check_empty();

@@ -68,6 +68,12 @@ impl Seats {
         generation == Some(address.generation)
     }
 
+    /// The number of the seat of an exchange, if it has one.
+    #[inline]
+    pub(crate) fn seated(&self, address: Address) -> Option<u32> {
+        if self.has(address) { self.number(address) } else { None }
+    }
+
     /// The seat of an exchange, if it has one.
     pub(crate) fn find(&mut self, address: Address) -> Option<&mut Seat> {
         if !self.has(address) {

@@ -23,7 +23,8 @@ use super::mail::LiveMail;
 use super::queue::WriterQueue;
 use super::script::Script;
 use super::tokens::Tokens;
-use crate::shared::Mail;
+use crate::mail::Mail;
+use crate::owner::OwnerPart;
 
 /// State that the workers and the writer of a site's live data share.
 pub struct LiveShared {
@@ -201,9 +202,9 @@ impl LiveShared {
         &self.config.site
     }
 
-    /// Mail for the part of a worker that belongs to this.
-    pub(crate) fn mail(&self, mail: LiveMail) -> Mail {
-        Mail::of_live(self.number, mail)
+    /// Tells something to the part of a worker that belongs to this.
+    pub(crate) fn tell_worker(&self, post: &Post<Mail>, worker: u16, mail: LiveMail) {
+        post.send_to_worker(worker, OwnerPart::Live(self.number).into(), Mail::of_live(mail));
     }
 
     /// Mail to workers, once they are there.

@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, mpsc};
 
-use staunch_engine::{Address, Notice, Post};
+use staunch_engine::{Notice, Post};
 use staunch_live::{read_states, write_end, write_state};
 
 use super::config::{LiveConfig, LiveError};
@@ -14,13 +14,11 @@ use super::counts::{LiveFigures, TRANSPORTS};
 use super::follower::{Letters, LiveFollowed};
 use super::hands::Carried;
 use super::shared::{LiveShared, title};
-use super::worker::LiveWorker;
-use crate::shared::Mail;
-use crate::sites::SitesHandler;
+use crate::mail::Mail;
 
 /// The live data of all sites that have it.
 pub struct LiveSites {
-    sites: Vec<Arc<LiveShared>>,
+    pub(super) sites: Vec<Arc<LiveShared>>,
     letters: Arc<Letters>,
 }
 
@@ -163,57 +161,5 @@ impl LiveSites {
         let mut sum = LiveFigures::default();
         self.iter().for_each(|site| sum.add(&site.figures()));
         sum
-    }
-}
-
-/// A worker's parts of the live data of all sites.
-pub(super) struct LiveParts {
-    parts: Vec<LiveWorker>,
-    names: Vec<Box<str>>,
-    /// Which part is that of a site, by the site's number in the table of sites that was seen last.
-    of_sites: Vec<Option<usize>>,
-    generation: Option<usize>,
-    /// The part that had the last exchange: most often the next one is its too.
-    last: usize,
-}
-
-impl LiveParts {
-    /// The parts of one worker.
-    pub(super) fn new(shared: &LiveSites, worker: u16) -> Self {
-        let parts = shared.sites.iter().map(|site| LiveWorker::new(Arc::clone(site), worker)).collect();
-        let names = shared.iter().map(|site| site.site().into()).collect();
-        Self { parts, names, of_sites: Vec::new(), generation: None, last: 0 }
-    }
-
-    /// The part with a number.
-    pub(super) fn at(&mut self, number: u16) -> Option<&mut LiveWorker> {
-        self.parts.get_mut(usize::from(number))
-    }
-
-    /// The part of the site that answers to a host, if that site has live data.
-    pub(super) fn of_host(&mut self, host: &[u8], sites: &SitesHandler) -> Option<&mut LiveWorker> {
-        let site = sites.site_of(host);
-        let (generation, names) = sites.names();
-        if self.generation != Some(generation) {
-            let place = |name: &str| self.names.iter().position(|own| **own == *name);
-            self.of_sites = names.iter().map(|name| place(name)).collect();
-            self.generation = Some(generation);
-        }
-        let place = self.of_sites.get(site).copied().flatten()?;
-        self.parts.get_mut(place)
-    }
-
-    /// The part to which an exchange belongs, if it is one of live data.
-    #[inline]
-    pub(super) fn of_exchange(&mut self, address: Address) -> Option<&mut LiveWorker> {
-        if !self.parts.get(self.last).is_some_and(|part| part.has(address)) {
-            self.last = self.parts.iter().position(|part| part.has(address))?;
-        }
-        self.parts.get_mut(self.last)
-    }
-
-    /// All parts.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LiveWorker> {
-        self.parts.iter_mut()
     }
 }

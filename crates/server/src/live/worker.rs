@@ -42,6 +42,7 @@ use super::tokens::Verdict;
 use super::turns::LineClient;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
+use crate::mail::Mail;
 
 /// A worker's part of the live data of a site.
 pub(crate) struct LiveWorker {
@@ -110,12 +111,6 @@ impl LiveWorker {
         };
         worker.ask();
         worker
-    }
-
-    /// Whether an exchange is one of live data.
-    #[inline]
-    pub(crate) fn has(&self, address: Address) -> bool {
-        self.seats.has(address)
     }
 
     /// See [`staunch_engine::Handler::handle`].
@@ -210,7 +205,7 @@ impl LiveWorker {
 
     /// See [`staunch_engine::Handler::finished`].
     pub(crate) fn finished(&mut self, finished: &Finished<'_>) {
-        let Some(slot) = self.seats.number(finished.address) else { return };
+        let Some(slot) = self.seats.seated(finished.address) else { return };
         if finished.why == Ended::Overrun {
             count(&self.counts().slow);
         }
@@ -292,7 +287,7 @@ impl LiveWorker {
     fn go_on_later(&mut self) {
         if let Some(post) = self.shared.post().filter(|_| !self.is_going_on) {
             self.is_going_on = true;
-            post.send_to_worker(self.index, self.shared.mail(LiveMail::GoOn));
+            self.shared.tell_worker(post, self.index, LiveMail::GoOn);
         }
     }
 
@@ -321,7 +316,7 @@ impl LiveWorker {
             return;
         }
         if let Some(post) = self.shared.post() {
-            self.behind.drain(..).for_each(|address| post.send(address, self.shared.mail(LiveMail::Again)));
+            self.behind.drain(..).for_each(|address| post.send(address, Mail::of_live(LiveMail::Again)));
         }
     }
 

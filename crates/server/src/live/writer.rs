@@ -20,7 +20,7 @@ use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
 use crate::content::encode::encode_quickly;
 use crate::limits::WRITER_MADE_BYTES;
-use crate::shared::Mail;
+use crate::mail::Mail;
 
 /// How long the time of topics is not looked at, at most, in milliseconds.
 const LOOK_MS_MAX: u64 = 1_000;
@@ -63,7 +63,7 @@ impl LiveShared {
         let (shared, post) = (Arc::clone(self), post.clone());
         let check = move || {
             shared.tokens.run(|address, verdict| {
-                post.send(address, shared.mail(LiveMail::Checked(address, verdict)));
+                post.send(address, Mail::of_live(LiveMail::Checked(address, verdict)));
             });
         };
         let spawned = std::thread::Builder::new().name("live tokens".into()).spawn(check);
@@ -293,7 +293,7 @@ impl Writer {
     fn tell_workers(&mut self, letter: Letter) {
         self.shared.posted.store(letter.number, Relaxed);
         for worker in 0..self.post.workers() {
-            self.post.send_to_worker(worker, self.shared.mail(LiveMail::News(letter.clone())));
+            self.shared.tell_worker(&self.post, worker, LiveMail::News(letter.clone()));
         }
         self.shared.follower.hear(self.shared.number, &letter);
         let counts = &self.shared.writer_counts;
@@ -306,13 +306,13 @@ impl Writer {
         match (to, became) {
             (Publisher::Request(address), Became::Lines(outcomes, id)) => {
                 let outcome = BodyOutcome { id, ..BodyOutcome::of(&outcomes) };
-                self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
+                self.post.send(address, Mail::of_live(LiveMail::Published(outcome)));
             }
             (Publisher::Request(address), Became::Body(outcome)) => {
-                self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
+                self.post.send(address, Mail::of_live(LiveMail::Published(outcome)));
             }
             (Publisher::Feed(address), Became::Lines(outcomes, _)) => {
-                self.post.send(address, self.shared.mail(LiveMail::Fed(address, outcomes)));
+                self.post.send(address, Mail::of_live(LiveMail::Fed(address, outcomes)));
             }
             // Only requests have keys.
             (Publisher::Feed(_), Became::Body(_)) => debug_assert!(false, "a feed with a key"),
@@ -335,7 +335,7 @@ impl Writer {
         for worker in self.shared.queue.take_left_out() {
             let (epoch, number) = (self.shared.epoch, self.shared.posted.load(Relaxed));
             let letter = Letter { epoch, news: [].into(), number };
-            self.post.send_to_worker(worker, self.shared.mail(LiveMail::News(letter)));
+            self.shared.tell_worker(&self.post, worker, LiveMail::News(letter));
         }
     }
 
@@ -358,7 +358,7 @@ impl Writer {
         let body = encode_quickly(encoding, update.value.bytes()).map(Into::into);
         let coded = CodedValue { topic, number, encoding, body };
         for worker in 0..self.post.workers() {
-            self.post.send_to_worker(worker, self.shared.mail(LiveMail::Coded(coded.clone())));
+            self.shared.tell_worker(&self.post, worker, LiveMail::Coded(coded.clone()));
         }
         update.value.bytes().len()
     }
@@ -380,7 +380,7 @@ impl Writer {
         let moment = LiveTime { up_s, unix_s: unix.as_secs(), leaving_s };
         for worker in 0..self.post.workers() {
             if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
-                self.post.send_to_worker(worker, self.shared.mail(LiveMail::Tick(moment)));
+                self.shared.tell_worker(&self.post, worker, LiveMail::Tick(moment));
             }
         }
     }

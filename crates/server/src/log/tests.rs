@@ -1,38 +1,24 @@
-//! The whole way of a line: a session, a handler, a ring, the thread, a file.
+//! The whole way of a line: a session, an account, a ring, the thread, a file.
 
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{
-    Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats, StreamRef,
-};
+use staunch_engine::{Address, Answer, Context, Outbox, Outgoing, Refused, Stats, StreamRef};
+use staunch_protocol::Status;
 use staunch_protocol::http1::{Event, Session};
-use staunch_protocol::{Request, Status};
 
+use super::account::{Account, Before};
 use super::feeder::RING_BYTES;
-use super::{AccessLog, Field, Format, LogCounts, LogSettings, Logged, Notice, Target};
+use super::{AccessLog, Field, Format, LogCounts, LogSettings, Notice, Target};
 use crate::content::testing::Folder;
 
 const UNIX_MS: u64 = 0;
+const ADDRESS: Address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
 /// Longer than any disk takes, shorter than anybody waits for a test.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Ten;
-
-impl Handler for Ten {
-    type Mail = ();
-
-    fn handle(&mut self, _request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        answer.bytes(Status::OK, b"Content-Length: 10\r\n", b"0123456789")
-    }
-
-    fn resume(&mut self, (): (), _request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n", b"")
-    }
-}
 
 /// What the log said of itself, and what says it.
 fn notices() -> (Arc<Mutex<Vec<String>>>, Notice) {
@@ -49,16 +35,21 @@ fn few() -> Format {
     Format::Json(vec![Field::Status, Field::Bytes, Field::Target, Field::Worker])
 }
 
-fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
+/// Answers a request with ten bytes.
+fn ask(account: &mut Account, head: &str) {
     let (mut session, mut outgoing, stats) = (Session::new(0), Outgoing::default(), Stats::default());
     let mut input = head.as_bytes();
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
     let Event::Request(request) = event else { panic!("{event:?}") };
-    let address = Address { worker: 0, slot: 0, generation: 0, stream: StreamRef::ONLY };
     let outbox = Outbox::default();
-    let context = Context::new(&stats, DATE, UNIX_MS, &outbox, address);
+    let context = Context::new(&stats, DATE, UNIX_MS, &outbox, ADDRESS);
     let answer = Answer::new(&mut session, &mut outgoing, &context);
-    assert!(!handler.handle(&request, answer).is_later());
+    let wanted = account.wanted();
+    let before = Before::of(wanted, &request, &answer);
+    let answered = answer.bytes(Status::OK, b"Content-Length: 10\r\n", b"0123456789");
+    if wanted != 0 {
+        account.note(wanted, &request, &before, &answered);
+    }
 }
 
 #[test]
@@ -66,13 +57,15 @@ fn what_was_answered_is_written() {
     let folder = Folder::new();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     let log = AccessLog::new(notices().1);
-    let mut logged = Logged::new(Ten, Arc::clone(&log), 7);
-    ask(&mut logged, "GET /before HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut account = Account::new(Arc::clone(&log), 7);
+    ask(&mut account, "GET /before HTTP/1.1\r\nHost: a\r\n\r\n");
     log.set(Some(settings(&first, few()))).unwrap();
-    ask(&mut logged, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
-    ask(&mut logged, "HEAD /two HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut account, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut account, "HEAD /two HTTP/1.1\r\nHost: a\r\n\r\n");
     let status = Status::BAD_REQUEST;
-    logged.refused(&Refused {
+    account.note_refused(&Refused {
+        address: ADDRESS,
+        owner: None,
         status,
         body_bytes: 30,
         unix_ms: 1,
@@ -84,8 +77,10 @@ fn what_was_answered_is_written() {
     // What is fed before the thread has heard of the change still goes the old way.
     assert!(log.finish(PATIENCE));
     let refused = "127.0.0.1".parse().ok();
-    ask(&mut logged, "GET /three HTTP/1.0\r\nUser-Agent: u\r\nReferer: r\r\n\r\n");
-    logged.refused(&Refused {
+    ask(&mut account, "GET /three HTTP/1.0\r\nUser-Agent: u\r\nReferer: r\r\n\r\n");
+    account.note_refused(&Refused {
+        address: ADDRESS,
+        owner: None,
         status,
         body_bytes: 30,
         unix_ms: 1,
@@ -95,7 +90,7 @@ fn what_was_answered_is_written() {
     });
     assert!(log.finish(PATIENCE));
     log.set(None).unwrap();
-    ask(&mut logged, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut account, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(log.finish(PATIENCE));
     assert_eq!(
         fs::read_to_string(&first).unwrap(),
@@ -119,7 +114,7 @@ fn a_log_that_cannot_be_opened_changes_nothing() {
     assert!(log.set(Some(settings(&folder.path().join("absent/log"), few()))).is_err());
     log.set(Some(settings(&path, few()))).unwrap();
     assert!(log.set(Some(settings(folder.path(), few()))).is_err());
-    ask(&mut Logged::new(Ten, Arc::clone(&log), 0), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut Account::new(Arc::clone(&log), 0), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(log.finish(PATIENCE));
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
@@ -130,8 +125,10 @@ fn a_full_disk_is_said_once_and_got_over() {
     let (said, notice) = notices();
     let log = AccessLog::new(notice);
     log.set(Some(settings(Path::new("/dev/full"), few()))).unwrap();
-    let mut logged = Logged::new(Ten, Arc::clone(&log), 0);
+    let mut account = Account::new(Arc::clone(&log), 0);
     let refused = |unix_ms| Refused {
+        address: ADDRESS,
+        owner: None,
         status: Status::BAD_REQUEST,
         body_bytes: 0,
         unix_ms,
@@ -140,13 +137,13 @@ fn a_full_disk_is_said_once_and_got_over() {
         identity: None,
     };
     for unix_ms in [1000, 1500, 1999] {
-        logged.refused(&refused(unix_ms));
+        account.note_refused(&refused(unix_ms));
         assert!(log.finish(PATIENCE));
     }
     assert_eq!(log.counts(), LogCounts { written: 0, dropped: 0, failed: 3 });
     log.set(Some(settings(&folder.path().join("log"), few()))).unwrap();
     assert!(log.finish(PATIENCE));
-    logged.refused(&refused(2000));
+    account.note_refused(&refused(2000));
     assert!(log.finish(PATIENCE));
     let said = said.lock().unwrap();
     assert_eq!(said.len(), 2, "{said:?}");
@@ -164,12 +161,12 @@ fn nobody_waits_for_a_log_that_stands_still() {
     let (said, notice) = notices();
     let log = AccessLog::new(notice);
     log.set(Some(settings(&path, few()))).unwrap();
-    let mut logged = Logged::new(Ten, Arc::clone(&log), 0);
+    let mut account = Account::new(Arc::clone(&log), 0);
     let target = "x".repeat(4000);
     let head = format!("GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n");
     let requests = 3 * RING_BYTES / head.len();
     for _ in 0..requests {
-        ask(&mut logged, &head);
+        ask(&mut account, &head);
     }
     assert!(!log.finish(Duration::from_millis(1)));
     let dropped = log.counts().dropped;
@@ -177,6 +174,8 @@ fn nobody_waits_for_a_log_that_stands_still() {
     // A reader sets the log free again. Holding both ends, a pipe never says that it is over.
     std::thread::spawn(move || std::io::copy(&mut &reader, &mut std::io::sink()));
     let refused = Refused {
+        address: ADDRESS,
+        owner: None,
         status: Status::BAD_REQUEST,
         body_bytes: 0,
         unix_ms: 1_000_000,
@@ -185,7 +184,7 @@ fn nobody_waits_for_a_log_that_stands_still() {
         identity: None,
     };
     while !log.finish(PATIENCE) {}
-    logged.refused(&refused);
+    account.note_refused(&refused);
     assert!(log.finish(PATIENCE));
     let LogCounts { written, failed, .. } = log.counts();
     assert_eq!((written + dropped, failed), (requests as u64 + 1, 0));

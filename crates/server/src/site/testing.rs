@@ -9,13 +9,13 @@ use staunch_engine::{
 use staunch_protocol::http1::{Event, Session};
 
 use crate::content::testing::Folder;
-use crate::{Mail, SiteConfig, SitesHandler, SitesShared};
+use crate::{Front, FrontParts, Mail, SiteConfig, SitesShared};
 
 /// Sites with running threads, one worker and one connection.
 pub(crate) struct Peer {
     pub(crate) shared: Arc<SitesShared>,
     pub(crate) date: [u8; 29],
-    site: SitesHandler,
+    front: Front,
     mailbox: Arc<Mailbox<Mail>>,
     rung: Arc<(Mutex<bool>, Condvar)>,
     stats: Stats,
@@ -64,18 +64,18 @@ impl Peer {
             signal.1.notify_all();
         })));
         shared.start(&Post::new(vec![Arc::clone(&mailbox)])).unwrap();
-        let site = shared.handler();
+        let front = Front::new(&FrontParts::of_sites(&shared), 0);
         let date = *b"Fri, 20 Nov 2026 10:00:00 GMT";
-        Self { shared, date, site, mailbox, rung, stats: Stats::default() }
+        Self { shared, date, front, mailbox, rung, stats: Stats::default() }
     }
 
     /// A site without threads: what waits, waits for ever.
     pub(crate) fn without_threads(config: SiteConfig) -> Self {
         let shared = SitesShared::open(vec![config]).unwrap();
         let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
-        let (site, rung) = (shared.handler(), Arc::default());
+        let (front, rung) = (Front::new(&FrontParts::of_sites(&shared), 0), Arc::default());
         let date = *b"Fri, 20 Nov 2026 10:00:00 GMT";
-        Self { shared, date, site, mailbox, rung, stats: Stats::default() }
+        Self { shared, date, front, mailbox, rung, stats: Stats::default() }
     }
 
     /// Waits until everything is prepared, as long as preparation gets on.
@@ -133,8 +133,8 @@ impl Peer {
             let context = Context::new(&self.stats, &self.date, self.unix_ms(), &outbox, address);
             let answer = Answer::new(&mut session, &mut outgoing, &context);
             let answered = match mail.take() {
-                Some(mail) => self.site.resume(mail, &request, answer),
-                None => self.site.handle(&request, answer),
+                Some(mail) => self.front.resume(mail, &request, answer),
+                None => self.front.handle(&request, answer),
             };
             if !answered.is_later() {
                 break;
@@ -161,7 +161,7 @@ impl Peer {
         let outbox = Outbox::default();
         let context = Context::new(&self.stats, &self.date, self.unix_ms(), &outbox, address);
         let answer = Answer::new(&mut session, &mut outgoing, &context);
-        let waits = self.site.handle(&request, answer).is_later();
+        let waits = self.front.handle(&request, answer).is_later();
         (!waits).then(|| parse(&collect(&outgoing)))
     }
 

@@ -65,7 +65,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
                 }
                 Event::Refused { answered, .. } => {
                     self.turn.context.stats.http2_refused.add(1);
-                    self.turn.tell_refused(answered);
+                    self.turn.tell_refused(answered, None);
                 }
                 Event::NeedInput => return None,
                 Event::Close { linger, fault } => {
@@ -90,7 +90,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
         if too_soon || turn.context.is_misdirected(request.host) {
             return life::turn_down(port, too_soon, request, turn);
         }
-        let answered = life::ask(port, request, 0, turn, H::handle);
+        let answered = life::ask(port, request, life::NEW, turn, H::handle);
         if !answered.is_complete() {
             return life::begin(port, request, &answered, turn);
         }

@@ -16,6 +16,7 @@ use super::super::reply::{come_back, decode_name, refuse, text};
 use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
+use crate::mail::Mail;
 
 /// UpdateKey of long polls among the transports.
 const LONG_POLLS: usize = 2;
@@ -100,7 +101,7 @@ impl LiveWorker {
 
     fn tell(&self, address: Address, mail: LiveMail) {
         if let Some(post) = self.shared.post() {
-            post.send(address, self.shared.mail(mail));
+            post.send(address, Mail::of_live(mail));
         }
     }
 

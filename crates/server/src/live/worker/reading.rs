@@ -164,7 +164,7 @@ impl LiveWorker {
 
     /// See [`staunch_engine::Handler::ready`].
     pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
-        let Some(slot) = self.seats.number(open.address()) else { return };
+        let Some(slot) = self.seats.seated(open.address()) else { return };
         if open.is_outdated() {
             return self.dismiss(slot, open);
         }
@@ -277,7 +277,7 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::body`].
     pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
         let address = open.address();
-        let Some(slot) = self.seats.number(address) else { return };
+        let Some(slot) = self.seats.seated(address) else { return };
         if open.is_outdated() {
             return self.dismiss(slot, open);
         }

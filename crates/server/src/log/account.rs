@@ -1,15 +1,13 @@
-//! A handler with a log around it.
+//! The account that a worker keeps for the access log, of each answer.
 //!
-//! It must cost a request nothing but one look while there is no log, and never make one wait.
+//! It must cost a request nothing but one look while there is no log, and never make one wait. Order of calls
+//! for each request: [`Account::wanted`]; if anything is, [`Before::of`], the answer, and [`Account::note`].
 
 use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{
-    Address, Answer, Answered, Body, ClientIdentity, Departure, Finished, Handler, Open, Outbox, Refused,
-    Upstream, UpstreamEvent,
-};
+use staunch_engine::{Answer, Answered, ClientIdentity, Finished, Refused};
 use staunch_protocol::{Request, Version};
 
 use super::access::AccessLog;
@@ -17,9 +15,8 @@ use super::feeder::Feeder;
 use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
 use super::record::{Record, ShownCertificate};
 
-/// A handler whose requests are logged.
-pub struct Logged<H> {
-    inner: H,
+/// The account of one worker.
+pub(crate) struct Account {
     log: Arc<AccessLog>,
     worker: u16,
     /// Made with the first line.
@@ -27,7 +24,7 @@ pub struct Logged<H> {
 }
 
 /// What has to be asked of a request's pen before it is used up.
-struct Before<'a> {
+pub(crate) struct Before<'a> {
     unix_ms: u64,
     waited_ms: u32,
     client: Option<IpAddr>,
@@ -35,18 +32,31 @@ struct Before<'a> {
     guarded: &'a Cell<bool>,
 }
 
-impl<H> Logged<H> {
-    /// The handler of one worker.
-    pub fn new(inner: H, log: Arc<AccessLog>, worker: u16) -> Self {
-        Self { inner, log, worker, feeder: None }
+impl Account {
+    /// The account of one worker.
+    pub(crate) fn new(log: Arc<AccessLog>, worker: u16) -> Self {
+        Self { log, worker, feeder: None }
+    }
+
+    /// What the log wants of each request, as bits; 0: there is no log.
+    #[inline]
+    pub(crate) fn wanted(&self) -> u32 {
+        self.log.wanted()
     }
 
     fn feed(&mut self, record: &Record<'_>) {
         self.feeder.get_or_insert_with(|| self.log.feeder(self.worker)).feed(record);
     }
 
+    /// Notes what a request was answered, if its answer is complete.
     #[inline(never)]
-    fn note(&mut self, wanted: u32, request: &Request<'_>, before: &Before<'_>, answered: &Answered) {
+    pub(crate) fn note(
+        &mut self,
+        wanted: u32,
+        request: &Request<'_>,
+        before: &Before<'_>,
+        answered: &Answered,
+    ) {
         if !answered.is_complete() {
             return;
         }
@@ -69,7 +79,11 @@ impl<H> Logged<H> {
     /// An answer that went on is accounted for when it has ended. Of one that has given back its request
     /// before there was a log, the record says nothing of what was asked.
     #[cold]
-    fn note_finished(&mut self, wanted: u32, finished: &Finished<'_>) {
+    pub(crate) fn note_finished(&mut self, finished: &Finished<'_>) {
+        let wanted = self.wanted();
+        if wanted == 0 {
+            return;
+        }
         let wanted_of_head = wanted & !AUTHORIZATION;
         let pieces =
             finished.request.map_or(Record::default(), |request| of_request(wanted_of_head, request));
@@ -83,8 +97,13 @@ impl<H> Logged<H> {
         });
     }
 
+    /// An answer that no handler gave is accounted for too.
     #[cold]
-    fn note_refused(&mut self, wanted: u32, refused: &Refused<'_>) {
+    pub(crate) fn note_refused(&mut self, refused: &Refused<'_>) {
+        let wanted = self.wanted();
+        if wanted == 0 {
+            return;
+        }
         let wanted = wanted & !AUTHORIZATION;
         let pieces = refused.request.map_or(Record::default(), |request| of_request(wanted, request));
         self.feed(&Record {
@@ -99,8 +118,9 @@ impl<H> Logged<H> {
 }
 
 impl<'a> Before<'a> {
+    /// Asks a pen for what the log wants.
     #[inline]
-    fn of(wanted: u32, request: &Request<'_>, answer: &Answer<'a>) -> Self {
+    pub(crate) fn of(wanted: u32, request: &Request<'_>, answer: &Answer<'a>) -> Self {
         Self {
             unix_ms: answer.unix_ms(),
             waited_ms: answer.waited_ms(),
@@ -133,99 +153,4 @@ fn wanted_of(identity: Option<&ClientIdentity>, wanted: u32) -> Option<ShownCert
 #[cold]
 fn shown(identity: &ClientIdentity) -> ShownCertificate<'_> {
     ShownCertificate { subject: identity.subject.as_bytes(), fingerprint: &identity.fingerprint }
-}
-
-impl<H: Handler> Handler for Logged<H> {
-    type Mail = H::Mail;
-
-    #[inline]
-    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let wanted = self.log.wanted();
-        if wanted == 0 {
-            return self.inner.handle(request, answer);
-        }
-        let before = Before::of(wanted, request, &answer);
-        let answered = self.inner.handle(request, answer);
-        self.note(wanted, request, &before, &answered);
-        answered
-    }
-
-    fn resume(&mut self, mail: H::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let wanted = self.log.wanted();
-        let before = Before::of(wanted, request, &answer);
-        let answered = self.inner.resume(mail, request, answer);
-        if wanted != 0 {
-            self.note(wanted, request, &before, &answered);
-        }
-        answered
-    }
-
-    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let wanted = self.log.wanted();
-        let before = Before::of(wanted, request, &answer);
-        let answered = self.inner.woken(request, answer);
-        if wanted != 0 {
-            self.note(wanted, request, &before, &answered);
-        }
-        answered
-    }
-
-    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let wanted = self.log.wanted();
-        let before = Before::of(wanted, request, &answer);
-        let answered = self.inner.collected(body, request, answer);
-        if wanted != 0 {
-            self.note(wanted, request, &before, &answered);
-        }
-        answered
-    }
-
-    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        self.inner.body(body, open);
-    }
-
-    fn ready(&mut self, open: &mut Open<'_>) {
-        self.inner.ready(open);
-        if self.log.wanted() != 0 {
-            open.keep_request();
-        }
-    }
-
-    fn upstreams_max(&self) -> u32 {
-        self.inner.upstreams_max()
-    }
-
-    fn upstream(
-        &mut self,
-        upstream: Upstream,
-        event: UpstreamEvent<'_>,
-        open: Option<&mut Open<'_>>,
-        outbox: &Outbox,
-    ) {
-        self.inner.upstream(upstream, event, open, outbox);
-    }
-
-    fn mail(&mut self, mail: Self::Mail, outbox: &Outbox) {
-        self.inner.mail(mail, outbox);
-    }
-
-    fn finished(&mut self, finished: &Finished<'_>) {
-        let wanted = self.log.wanted();
-        if wanted != 0 {
-            self.note_finished(wanted, finished);
-        }
-        self.inner.finished(finished);
-    }
-
-    fn left(&mut self, address: Address, departure: Departure) {
-        self.inner.left(address, departure);
-    }
-
-    fn refused(&mut self, refused: &Refused<'_>) {
-        let wanted = self.log.wanted();
-        if wanted != 0 {
-            self.note_refused(wanted, refused);
-        }
-        self.inner.refused(refused);
-    }
 }

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use staunch_engine::{Address, Answer, Answered, Departure, Handler};
-use staunch_protocol::{Method, Request, Status};
+use staunch_engine::{Address, Answer, Answered, Departure};
+use staunch_protocol::{Method, Request};
 
 use super::{Sites, SitesShared};
 use crate::config::ClientDemand;
 use crate::errand::Errand;
-use crate::shared::{Letter, Mail, MailContent, SiteShared};
+use crate::shared::{Letter, SiteShared};
 use crate::site::Site;
 
-/// The handler of one worker.
-pub struct SitesHandler {
+/// A worker's part of all sites.
+pub(crate) struct SitesWorker {
     shared: Arc<SitesShared>,
     generation: usize,
     sites: Arc<Sites>,
@@ -28,59 +28,56 @@ pub struct SitesHandler {
     asks_clients: bool,
 }
 
-impl SitesShared {
-    /// The handler of one worker.
-    pub fn handler(self: &Arc<Self>) -> SitesHandler {
-        SitesHandler::new(Arc::clone(self))
+impl SitesWorker {
+    /// As the sites are now.
+    pub(crate) fn new(shared: &Arc<SitesShared>) -> Self {
+        // The number first: a table that is newer than its number is only taken over once more.
+        let generation = shared.generation.load(Ordering::Acquire);
+        let sites = shared.sites.load_full();
+        let default = Site::new(Arc::clone(&sites.sites[sites.hosts.default]));
+        let asks_clients = sites.ask_clients();
+        let shared = Arc::clone(shared);
+        let mut worker = Self { shared, generation, sites, default, others: Vec::new(), asks_clients };
+        worker.others = worker.parts();
+        worker
     }
-}
 
-impl Handler for SitesHandler {
-    type Mail = Mail;
-
+    /// Whether the table of sites was exchanged.
     #[inline]
-    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        self.look_again();
-        self.answer(request, answer)
+    pub(crate) fn are_outdated(&self) -> bool {
+        self.shared.generation.load(Ordering::Acquire) != self.generation
     }
 
-    fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match mail.content {
-            MailContent::Site(site, letter) => self.resume_site(site, letter, request, answer),
-            // The mail is for the handler that stands before the sites.
-            MailContent::Live(..) => {
-                answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
-            }
-        }
+    /// Goes by the current table from now on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_over(&mut self) {
+        *self = Self::new(&Arc::clone(&self.shared));
     }
 
-    fn left(&mut self, address: Address, departure: Departure) {
-        self.shared.crew.queues.checks.leave(address, departure);
+    /// Whether there is one site, which answers to every host.
+    pub(crate) fn are_one(&self) -> bool {
+        self.others.is_empty()
     }
-}
 
-impl SitesHandler {
-    /// Takes over the current table if it is another. What follows goes by one table until the next call, so
-    /// nobody is admitted by one and answered by the next.
+    /// Answers by the default site.
     #[inline]
-    pub(crate) fn look_again(&mut self) {
-        if self.shared.generation.load(Ordering::Acquire) != self.generation {
-            self.take_over();
-        }
+    pub(crate) fn answer_by_default(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.default.handle(request, answer)
     }
 
-    /// As [`Handler::handle`], by the table that was looked at last.
-    #[inline]
+    /// Answers by the site of the request's host, in the table that was taken over last.
     pub(crate) fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        if self.others.is_empty() {
-            return self.default.handle(request, answer);
+        if self.are_one() {
+            self.answer_by_default(request, answer)
+        } else {
+            self.answer_by_host(request, answer)
         }
-        self.handle_by_host(request, answer)
     }
 
     /// Whether any site asks its clients for certificates.
     #[inline]
-    pub(crate) fn asks_clients(&self) -> bool {
+    pub(crate) fn ask_clients(&self) -> bool {
         self.asks_clients
     }
 
@@ -99,8 +96,8 @@ impl SitesHandler {
         (self.generation, &self.sites.hosts.names)
     }
 
-    /// See [`Handler::resume`].
-    pub(crate) fn resume_site(
+    /// Mail of the crew came for a request that waits.
+    pub(crate) fn resume(
         &mut self,
         site: Arc<SiteShared>,
         letter: Letter,
@@ -114,22 +111,9 @@ impl SitesHandler {
         }
     }
 
-    fn new(shared: Arc<SitesShared>) -> Self {
-        // The number first: a table that is newer than its number is only taken over once more.
-        let generation = shared.generation.load(Ordering::Acquire);
-        let sites = shared.sites.load_full();
-        let default = Site::new(Arc::clone(&sites.sites[sites.hosts.default]));
-        let asks_clients = sites.ask_clients();
-        let mut handler = Self { shared, generation, sites, default, others: Vec::new(), asks_clients };
-        handler.others = handler.parts();
-        handler
-    }
-
-    /// The sites were exchanged.
-    #[cold]
-    #[inline(never)]
-    fn take_over(&mut self) {
-        *self = Self::new(Arc::clone(&self.shared));
+    /// The peer of a request that waits has left.
+    pub(crate) fn left(&mut self, address: Address, departure: Departure) {
+        self.shared.crew.queues.checks.leave(address, departure);
     }
 
     fn parts(&self) -> Vec<Option<Site>> {
@@ -142,7 +126,7 @@ impl SitesHandler {
     }
 
     #[inline(never)]
-    fn handle_by_host(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+    fn answer_by_host(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let place = self.sites.hosts.find(request.host);
         let site = match self.others.get_mut(place.site) {
             Some(Some(site)) => site,

@@ -1,0 +1,270 @@
+//! The front of a worker: the one handler, through which each request and each later event goes.
+//!
+//! A request passes the account of the log, the admission of clients, the page about the server and the way
+//! to HTTPS, and is answered by its owner: the sites, or the live data of one of them. An exchange that is
+//! not over at once has that owner until its end: each later event names it and goes there by one match. It
+//! must never cost a request for prepared content of a single site more than three looks.
+
+use std::sync::Arc;
+
+use staunch_engine::{
+    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, Refused,
+};
+use staunch_protocol::{Request, Status};
+
+use crate::admission;
+use crate::https::HttpsHosts;
+use crate::live::LiveSites;
+use crate::live::parts::LiveParts;
+use crate::live::route::Endpoint;
+use crate::live::worker::LiveWorker;
+use crate::log::AccessLog;
+use crate::log::account::{Account, Before};
+use crate::mail::{Mail, Told};
+use crate::owner::OwnerPart;
+use crate::sites::{SitesShared, SitesWorker};
+use crate::status::StatusPage;
+
+/// What the fronts of all workers share.
+#[derive(Clone)]
+pub struct FrontParts {
+    /// The sites.
+    pub sites: Arc<SitesShared>,
+    /// The live data of those sites that have it.
+    pub live: Option<Arc<LiveSites>>,
+    /// The page about the server.
+    pub page: Option<Arc<StatusPage>>,
+    /// Which hosts are led to HTTPS.
+    pub https: Arc<HttpsHosts>,
+    /// The access log.
+    pub log: Arc<AccessLog>,
+}
+
+impl FrontParts {
+    /// Sites, and nothing beside them.
+    pub fn of_sites(sites: &Arc<SitesShared>) -> Self {
+        let (https, log) = (Arc::default(), AccessLog::new(Arc::new(|_| ())));
+        Self { sites: Arc::clone(sites), live: None, page: None, https, log }
+    }
+}
+
+/// The front of one worker.
+pub struct Front {
+    account: Account,
+    sites: SitesWorker,
+    live: Option<Box<LiveParts>>,
+    page: Option<Arc<StatusPage>>,
+    https: Arc<HttpsHosts>,
+    /// Everything that is asked for over plain HTTP or TLS is content of the only site, unless hosts are led
+    /// to HTTPS.
+    is_direct: bool,
+}
+
+impl Front {
+    /// The front of one worker.
+    pub fn new(parts: &FrontParts, worker: u16) -> Self {
+        let live = parts.live.as_ref().map(|live| Box::new(LiveParts::new(live, worker)));
+        let (page, https) = (parts.page.clone(), Arc::clone(&parts.https));
+        let (account, sites) = (Account::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
+        let is_direct = is_direct(&sites, live.is_some() || page.is_some());
+        Self { account, sites, live, page, https, is_direct }
+    }
+
+    /// Takes over the table of sites if it is another. What follows goes by one table until the next call, so
+    /// nobody is admitted by one and answered by the next.
+    #[inline]
+    fn look_again(&mut self) {
+        if self.sites.are_outdated() {
+            self.take_over();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_over(&mut self) {
+        self.sites.take_over();
+        self.is_direct = is_direct(&self.sites, self.live.is_some() || self.page.is_some());
+    }
+
+    /// Asks about a request, and notes what was answered where a log wants it.
+    #[inline]
+    fn accounted(
+        &mut self,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+        ask: impl FnOnce(&mut Self, Answer<'_>) -> Answered,
+    ) -> Answered {
+        let wanted = self.account.wanted();
+        if wanted == 0 {
+            return ask(self, answer);
+        }
+        let before = Before::of(wanted, request, &answer);
+        let answered = ask(self, answer);
+        self.account.note(wanted, request, &before, &answered);
+        answered
+    }
+
+    /// Answers a request that has just come.
+    #[inline]
+    fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.look_again();
+        if self.is_direct && !self.https.is_on() {
+            return self.sites.answer_by_default(request, answer);
+        }
+        self.answer_by_owner(request, answer)
+    }
+
+    #[inline(never)]
+    fn answer_by_owner(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let answer = match self.admit(request, answer) {
+            Ok(answer) => answer,
+            Err(answered) => return answered,
+        };
+        if let Some(page) = self.page.as_ref().filter(|page| page.is_asked(request)) {
+            return page.answer(answer);
+        }
+        let answer = match self.lead(request, answer) {
+            Ok(answered) => return answered,
+            Err(answer) => answer,
+        };
+        if let Some(live) = &mut self.live
+            && let Some(endpoint) = Endpoint::of(request.path)
+            && let Some(number) = live.of_host(request.host, &self.sites)
+            && let Some(part) = live.at(number)
+        {
+            let owner = OwnerPart::Live(number).into();
+            return part.handle(endpoint, request, answer).owned_by(owner);
+        }
+        self.sites.answer(request, answer)
+    }
+
+    /// Gives the answer back if the request's site admits the client. Else answers by leading it to HTTPS, or
+    /// by a refusal.
+    #[inline]
+    fn admit<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answer<'a>, Answered> {
+        if self.sites.ask_clients() { self.admit_client(request, answer) } else { Ok(answer) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit_client<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answer<'a>, Answered> {
+        let answer = match admission::admit(self.sites.demand(request.host), answer) {
+            Ok(answer) => return Ok(answer),
+            Err(answer) => answer,
+        };
+        Err(self.lead(request, answer).unwrap_or_else(admission::refuse))
+    }
+
+    /// Answers by leading to HTTPS, or gives the answer back.
+    #[inline]
+    fn lead<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answered, Answer<'a>> {
+        if self.https.is_on() { self.https.lead(request, answer) } else { Err(answer) }
+    }
+
+    /// The live data to which an exchange belongs, if it is one of live data.
+    #[inline]
+    fn live_of(&mut self, owner: Owner) -> Option<&mut LiveWorker> {
+        match OwnerPart::of(owner) {
+            OwnerPart::Sites => None,
+            OwnerPart::Live(number) => self.live.as_mut()?.at(number),
+        }
+    }
+
+    /// The owner of an exchange that waits hears that its peer has left, or that it was answered otherwise.
+    fn tell_left(&mut self, owner: Owner, address: Address, departure: Departure) {
+        match self.live_of(owner) {
+            Some(part) => part.left(address, departure),
+            None => self.sites.left(address, departure),
+        }
+    }
+
+    /// Nothing waits for its mail any more, or its owner was never there.
+    #[cold]
+    fn answer_lost(answer: Answer<'_>) -> Answered {
+        answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+    }
+}
+
+/// Whether nothing but content of one site can be meant. `has_others`: something else may be.
+fn is_direct(sites: &SitesWorker, has_others: bool) -> bool {
+    sites.are_one() && !sites.ask_clients() && !has_others
+}
+
+impl Handler for Front {
+    type Mail = Mail;
+
+    #[inline]
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.accounted(request, answer, |front, answer| front.answer(request, answer))
+    }
+
+    fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.accounted(request, answer, |front, answer| match mail.0 {
+            Told::Site(site, letter) => front.sites.resume(site, letter, request, answer),
+            Told::Live(mail) => match front.live_of(answer.owner()) {
+                Some(part) => part.resume(mail, request, answer),
+                None => Self::answer_lost(answer),
+            },
+        })
+    }
+
+    /// The client is admitted anew: its site may demand other things than when the head of the request came.
+    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.accounted(request, answer, |front, answer| {
+            front.look_again();
+            let answer = match front.admit(request, answer) {
+                Ok(answer) => answer,
+                Err(answered) => return answered,
+            };
+            match front.live_of(answer.owner()) {
+                Some(part) => part.collected(&body, request, answer),
+                None => Self::answer_lost(answer),
+            }
+        })
+    }
+
+    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        if let Some(part) = self.live_of(open.owner()) {
+            part.body(body, open);
+        }
+    }
+
+    fn ready(&mut self, open: &mut Open<'_>) {
+        if let Some(part) = self.live_of(open.owner()) {
+            part.ready(open);
+        }
+        if self.account.wanted() != 0 {
+            open.keep_request();
+        }
+    }
+
+    fn mail(&mut self, owner: Owner, mail: Mail, outbox: &Outbox) {
+        if let Told::Live(mail) = mail.0
+            && let Some(part) = self.live_of(owner)
+        {
+            part.mail(mail, outbox);
+        }
+    }
+
+    fn finished(&mut self, finished: &Finished<'_>) {
+        self.account.note_finished(finished);
+        if let Some(part) = self.live_of(finished.owner) {
+            part.finished(finished);
+        }
+    }
+
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
+        self.tell_left(owner, address, departure);
+    }
+
+    /// An exchange that was refused is over for its owner, as if its peer were gone.
+    fn refused(&mut self, refused: &Refused<'_>) {
+        self.account.note_refused(refused);
+        if let Some(owner) = refused.owner {
+            self.tell_left(owner, refused.address, Departure::Gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

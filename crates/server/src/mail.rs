@@ -1,0 +1,32 @@
+//! What other threads tell workers.
+//!
+//! A letter says nothing of its recipient: the exchange it is sent to has an owner, and a letter to a worker
+//! names one (`owner`).
+
+use std::sync::Arc;
+
+use crate::live::mail::LiveMail;
+use crate::shared::{Letter, SiteShared};
+
+/// What another thread tells a worker, or an exchange of it that waits.
+pub struct Mail(pub(crate) Told);
+
+/// What is told, by the thread that tells it.
+pub(crate) enum Told {
+    /// By the crew, of this site.
+    Site(Arc<SiteShared>, Letter),
+    /// By a thread of live data.
+    Live(LiveMail),
+}
+
+impl Mail {
+    /// Told by the crew.
+    pub(crate) fn of_site(site: Arc<SiteShared>, letter: Letter) -> Self {
+        Self(Told::Site(site, letter))
+    }
+
+    /// Told by a thread of live data.
+    pub(crate) fn of_live(mail: LiveMail) -> Self {
+        Self(Told::Live(mail))
+    }
+}
