@@ -41,7 +41,7 @@ impl Held for Handle {
 fn datagram(kind: u8, rest: &[u8], number: Option<u64>) -> (Kind, Vec<u8>) {
     let number = number.unwrap_or(1).to_be_bytes();
     let buckets = vec![rest.len() as u8; 4 * limits::BUCKETS];
-    match kind % 6 {
+    match kind % 7 {
         // A report.
         0 => (Kind::Data, [&[1, 1, 0, 0], &number[4..], &[1], rest].concat()),
         // Updates: epoch, topic, version, and a record whose length is right.
@@ -57,6 +57,11 @@ fn datagram(kind: u8, rest: &[u8], number: Option<u64>) -> (Kind, Vec<u8>) {
             (Kind::Reply, [&number[..], &[1, 0, 0], &length, rest].concat())
         }
         4 => (Kind::Reply, [&number[..], &[1, 0, 1, b'a'], rest].concat()),
+        // Updates with a deadline: what stands behind the head is as without.
+        5 => {
+            let head = [&[3, 1, 0, 0, 0, 0, 19, 136], &number[..], &[2, 1, 0, 0]].concat();
+            (Kind::Data, [&head[..], rest].concat())
+        }
         // Whatever it is.
         _ => (Kind::Data, rest.to_vec()),
     }
@@ -65,7 +70,8 @@ fn datagram(kind: u8, rest: &[u8], number: Option<u64>) -> (Kind, Vec<u8>) {
 pub(crate) fn judge(bytes: &[u8]) {
     let site = |name: &str| FabricSite { name: name.to_owned(), topics_max: TOPICS_MAX };
     let sites = vec![site(""), site("b")];
-    let mut fabric = Fabric::new(FabricSettings { address: 8, port: PORT, epoch: 9, seed: 5, sites });
+    let mut fabric =
+        Fabric::new(FabricSettings { address: 8, port: PORT, epoch: 9, seed: 5, sites, deadline_ms: 5 });
     let mut now = Now { ms: 0, wall_ms: WALL_MS };
     let (mut asked, mut input, mut sequence) = (None, bytes, 0);
     while let Some((&[kind, from, length, pause], behind)) = input.split_first_chunk::<4>() {
@@ -85,14 +91,15 @@ pub(crate) fn judge(bytes: &[u8]) {
             [Became::Taken, Became::Taken, Became::Full, Became::Refused][usize::from(pause % 4)]
         });
         for (site, stamp, is_gone, handle) in told.into_iter().filter(|_| pause % 4 < 2) {
-            fabric.updated(site, &Updated { stamp, is_own: false, is_gone, handle }, now);
+            fabric.updated(site, &Updated { stamp, is_own: false, is_gone, is_realtime: false, handle }, now);
         }
         if length % 16 == 1 {
             sequence += 1;
             let (stamp, is_gone) = (Stamp { ms: now.wall_ms, node: 8, sequence }, pause % 2 == 1);
             let handle = Handle(vec![sequence.to_string()], rest.to_vec());
-            fabric.updated(0, &Updated { stamp, is_own: true, is_gone, handle }, now);
-            fabric.flush();
+            let is_realtime = pause % 3 == 1;
+            fabric.updated(0, &Updated { stamp, is_own: true, is_gone, is_realtime, handle }, now);
+            fabric.flush(now);
         }
         fabric.tick(now);
         let mut questions = 0;

@@ -86,6 +86,10 @@ fn what_is_not_there_is_found_by_the_test() {
             "listen = 'no..host:80'\nroot = '.'",
             "staunch.toml:1:1: listen: no address is known for no..host:80",
         ),
+        (
+            "root = '.'\nfabric_realtime = ['quotes.*', 'a.>.b']",
+            "staunch.toml:2:1: fabric_realtime: \"a.>.b\": ",
+        ),
         ("\n[[site]]\nroot = 'no'", "staunch.toml:3:1: root: no: no such file or directory"),
         (
             "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'no' }",

@@ -126,8 +126,12 @@ impl<'a> Site<'a> {
     }
 
     pub(crate) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         let process = Pid::from_raw(self.server.process_id().cast_signed()).expect("a process");
-        kill_process(process, Signal::KILL).expect("our own process");
+        kill_process(process, signal).expect("our own process");
     }
 }
 
@@ -180,6 +184,28 @@ fn what_was_missed_is_asked_for_ends_included() {
     second.await_value("new", "3");
     first.await_value("there", "4");
     until("the end at node 2", || second.value("ended").is_none());
+}
+
+#[test]
+fn real_time_topics_that_come_too_late_or_not_at_all_are_caught_up() {
+    let Some(lan) = Lan::new(2) else { return };
+    let realtime = ["--fabric-realtime", "quotes.*", "--fabric-deadline", "1ms"];
+    let (first, second) = (Site::start(&lan, 1, &realtime), Site::start(&lan, 2, &[]));
+    first.put("quotes.a", "1");
+    second.await_value("quotes.a", "1");
+    until("a message with a deadline", || second.count("messages_realtime_heard") > 0);
+    // Node 2 stands still while node 1 answers many publishers: the first of these messages is late.
+    second.signal(Signal::STOP);
+    (2..=50).for_each(|value| first.put("quotes.a", &value.to_string()));
+    second.signal(Signal::CONT);
+    until("one that is late", || second.count("messages_late") > 0);
+    second.await_value("quotes.a", "50");
+    // What is lost altogether is asked for as well.
+    lan.set_joined(2, false);
+    first.put("quotes.b", "lost");
+    lan.set_joined(2, true);
+    second.await_value("quotes.b", "lost");
+    assert_eq!(first.count("messages_realtime_heard"), 0, "node 2 has no such topics");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
-use staunch_tests::house::waiting::HANG;
+use staunch_tests::house::waiting::{HANG, until};
 use staunch_tests::process;
 
 static LANS: AtomicU32 = AtomicU32::new(0);
@@ -257,6 +257,20 @@ impl Lan {
         self.dostp(node, &["ping", "10.88.0.77", "-c", "3", "--interval", "1s", "--timeout", "1ms"]);
     }
 
+    /// Waits until so many more frames have come to a node's interface.
+    pub(crate) fn await_frames(&self, node: usize, count: u64) {
+        let frames = || {
+            let read =
+                || std::fs::read_to_string("/proc/thread-self/net/dev").expect("what the kernel counts");
+            let counts = self.within(node, read);
+            let line =
+                counts.lines().find_map(|line| line.trim().strip_prefix("dv:")).expect("its interface");
+            line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0_u64)
+        };
+        let end = frames() + count;
+        until(&format!("{count} frames at node {node}"), || frames() >= end);
+    }
+
     /// Asks node 1 from there until it answers.
     pub(crate) fn ping_until_answered(&self, node: usize) {
         let ping = ["ping", "10.88.0.1", "-c", "1", "--timeout", "500ms"];
@@ -311,6 +325,17 @@ impl Node {
                 return;
             }
         }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let process = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        kill_process(process, signal).expect("our own process");
+    }
+
+    /// Waits until it has ended, and says by which code.
+    pub(crate) fn end_by_itself(mut self) -> Option<i32> {
+        self.child.wait().ok()?.code()
     }
 
     /// Ends it, and says by which code.

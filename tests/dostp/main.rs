@@ -6,6 +6,7 @@
 mod fabric;
 mod fabric_udp;
 mod lan;
+mod stream;
 
 use std::process::Output;
 

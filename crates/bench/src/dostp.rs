@@ -5,7 +5,9 @@
 //! the other, so that a request crosses the cable once each way whoever carries it. Figures of different
 //! rounds must never be compared.
 
+mod crowd;
 mod lan;
+mod loaded;
 mod nats;
 mod one_way;
 mod trips;
@@ -13,6 +15,7 @@ mod trips;
 use std::time::Duration;
 
 use self::lan::{RING_ASLEEP, UDP};
+pub(super) use self::loaded::run as loaded;
 use self::nats::Nats;
 pub(super) use self::one_way::run as one_way;
 pub(super) use self::trips::run as round_trips;

@@ -73,6 +73,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Program, named_only: true, ..server("dostp-nats", dostp::beside_nats) },
     Scenario { needs: Needs::Program, named_only: true, ..server("dostp-one-way", dostp::one_way) },
+    Scenario { named_only: true, ..load("dostp-loaded", dostp::loaded) },
     Scenario { needs: Needs::Program, named_only: true, ..server("dostp-trips", dostp::round_trips) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     Scenario { needs: Needs::Nothing, ..server("gate-cost", gate_cost::run) },

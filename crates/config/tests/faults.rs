@@ -59,6 +59,9 @@ const FAULTS: &[(&str, &str)] = &[
         "root = '.'\n[[live_topic]]\nmatch = '*'\nkind = 'log'\nevery = '1s'",
         "a.toml:5:1: live_topic: every: a log loses no update",
     ),
+    ("fabric_deadline = '0ms'", "a.toml:1:19: fabric_deadline: \"0ms\" is wrong"),
+    ("fabric_deadline = '61s'", "a.toml:1:1: fabric_deadline: at most 60s"),
+    ("root = '.'\nfabric_realtime = ['quotes.*', 5]", "a.toml:2:32: fabric_realtime: 5 is not TEXT"),
     ("headers = { Server = \"x\" }", "a.toml:1:13: headers: \"Server\" is wrong: the server sets this"),
     ("headers = { A = \"x\\r\\nB: y\" }", "a.toml:1:17: headers: \"x\\r\\nB: y\" is wrong"),
     (

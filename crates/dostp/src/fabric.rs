@@ -8,6 +8,8 @@
 //! Load is told each second (`collect`). What was published at a node is told by that node alone, to all
 //! (`publish`). Who hears a node for the first time, or misses something of its stream, asks it (`transact`)
 //! for everything that differs, page by page; and so does who holds other values than it for some seconds.
+//! Updates of real-time topics are told in messages with a deadline (`realtime`): what comes later is dropped
+//! as if it were lost, and so is asked for.
 //! Of two updates of a topic the one with the greater [`Stamp`] counts, so all nodes come to hold the same.
 //!
 //! Order of calls: [`Fabric::updated`] for what is held already, then in any order [`Fabric::heard`],
@@ -39,6 +41,7 @@ pub use telling::Updated;
 use crate::header::Kind;
 use crate::kinds::collect::{Collector, Reporter};
 use crate::kinds::publish::Publisher;
+use crate::kinds::realtime;
 use crate::kinds::transact::{Caller, Service};
 use limits::{REPORTS_PER_SECOND, TOLD_MS};
 use nodes::Nodes;
@@ -86,6 +89,8 @@ pub struct FabricSettings {
     pub seed: u64,
     /// Sites with topics, in the order in which they are numbered here.
     pub sites: Vec<FabricSite>,
+    /// How long a message with updates of real-time topics may be held up.
+    pub deadline_ms: u32,
 }
 
 /// A message to be sent.
@@ -97,6 +102,8 @@ pub struct Outgoing {
     pub kind: Kind,
     /// The id it has to bear, if it is one of a transaction.
     pub message_id: Option<u16>,
+    /// Whether it is sent with PRIORITY.
+    pub priority: bool,
     /// Its bytes.
     pub payload: Vec<u8>,
 }
@@ -158,8 +165,11 @@ pub struct Fabric<H> {
     collector: Collector,
     publisher: Publisher,
     version: u64,
-    /// Records of this node's updates that wait to be told together.
-    gathered: Vec<u8>,
+    /// Records of this node's updates that wait to be told together: those without a deadline, and those of
+    /// real-time topics.
+    gathered: [Vec<u8>; 2],
+    deadline_us: u32,
+    realtime: realtime::Receiver,
     caller: Caller,
     service: Service,
     questions: Rate,
@@ -190,7 +200,9 @@ impl<H: Held> Fabric<H> {
             collector: Collector::default(),
             publisher: Publisher::new(settings.epoch),
             version: 0,
-            gathered: Vec::new(),
+            gathered: Default::default(),
+            deadline_us: settings.deadline_ms.saturating_mul(1_000),
+            realtime: realtime::Receiver::default(),
             caller: Caller::new(settings.seed),
             service: Service::default(),
             questions: Rate::default(),
@@ -212,7 +224,7 @@ impl<H: Held> Fabric<H> {
             self.sites.iter_mut().for_each(|site| site.table.tidy(now.ms));
             self.nodes.tidy(now.ms);
             self.collector.forget_before(now.ms.saturating_sub(limits::COLLECTED_MS));
-            self.tell_load();
+            self.tell_load(now);
         }
         self.ask_on(now);
     }

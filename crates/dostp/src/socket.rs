@@ -183,7 +183,7 @@ impl Socket {
         let Some((low, address)) = self.shared().connected else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        self.send_message(Kind::Data, (low, address.port()), None, payload)
+        self.send_message((Kind::Data, None), (low, address.port()), false, payload)
     }
 
     /// Sends a message to this address.
@@ -194,7 +194,16 @@ impl Socket {
     /// node's address; EAGAIN where it must not wait; ENETDOWN.
     pub fn send_to(&self, payload: &[u8], address: SocketAddrV4) -> io::Result<usize> {
         let low = self.endpoint().destination(*address.ip())?;
-        self.send_message(Kind::Data, (low, address.port()), None, payload)
+        self.send_message((Kind::Data, None), (low, address.port()), false, payload)
+    }
+
+    /// Sends a message to this address, whose frames bear PRIORITY: for what has to be there in time.
+    ///
+    /// # Errors
+    /// Those of [`Socket::send_to`].
+    pub fn send_with_priority(&self, payload: &[u8], address: SocketAddrV4) -> io::Result<usize> {
+        let low = self.endpoint().destination(*address.ip())?;
+        self.send_message((Kind::Data, None), (low, address.port()), true, payload)
     }
 
     /// Sends a frame of a transaction with this id.
@@ -209,7 +218,7 @@ impl Socket {
         address: SocketAddrV4,
     ) -> io::Result<usize> {
         let low = self.endpoint().destination(*address.ip())?;
-        self.send_message(kind, (low, address.port()), Some(message_id), payload)
+        self.send_message((kind, Some(message_id)), (low, address.port()), false, payload)
     }
 
     /// Waits for a message and copies as much of it as fits; the rest is lost. Says how much and from whom.
@@ -318,9 +327,9 @@ impl Socket {
 
     fn send_message(
         &self,
-        kind: Kind,
+        (kind, message_id): (Kind, Option<u16>),
         to: (u16, u16),
-        message_id: Option<u16>,
+        priority: bool,
         payload: &[u8],
     ) -> io::Result<usize> {
         if to.0 == EVERYBODY && !self.shared().broadcast {
@@ -331,7 +340,7 @@ impl Socket {
             let sent = {
                 let mut endpoint = self.endpoint();
                 let message_id = *drawn.get_or_insert_with(|| endpoint.draw_id());
-                endpoint.send(kind, to, message_id, payload, clock::now_ms())
+                endpoint.send(kind, to, message_id, priority, payload, clock::now_ms())
             };
             match sent {
                 Ok(true) => return Ok(payload.len()),

@@ -29,8 +29,8 @@ use load::LoadMeter;
 use thread::{FabricOrder, FabricThread};
 
 pub use listener::ask;
-pub(crate) use opening::OpenFabric;
 pub use opening::is_of_interface;
+pub(crate) use opening::{OpenFabric, realtime_topics};
 
 /// A fabric at work.
 pub(crate) struct ServedFabric {

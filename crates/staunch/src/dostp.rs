@@ -14,7 +14,9 @@ mod ping;
 mod serve;
 mod service;
 mod spinning;
+mod stream;
 mod trips;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,7 @@ Examples:
   staunch dostp peers --interface eth1              whom the node of this host knows
   staunch dostp stats --interface eth1              its counts, for Prometheus
   staunch dostp bench 10.0.0.7 -I eth1 --choose     find the fastest backend here
+  staunch dostp stream send 10.0.0.7 -I eth1        what comes within 5 ms; there: stream receive
 
 It needs CAP_NET_RAW, or `--backend udp` and no right at all; docs/dostp.md is the format.";
 
@@ -49,6 +52,8 @@ enum Subcommands {
     Ping(ping::Arguments),
     /// Compare round trips with those of UDP
     Bench(bench::Arguments),
+    /// Send or receive a stream of messages with a deadline, and count what came in time
+    Stream(stream::Arguments),
     /// Show whom the node of this host knows
     Peers(looks::Peers),
     /// Show the counts of the node of this host
@@ -67,6 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Subcommands::Serve(arguments) => serve::run(&arguments),
         Subcommands::Ping(arguments) => ping::run(&arguments),
         Subcommands::Bench(arguments) => bench::run(&arguments),
+        Subcommands::Stream(arguments) => stream::run(&arguments),
         Subcommands::Peers(arguments) => looks::peers(&arguments),
         Subcommands::Stats(arguments) => looks::stats(&arguments),
         Subcommands::Keys(arguments) => keys::run(&arguments),

@@ -4,10 +4,14 @@
 //! machine, nor wait for a process without an end.
 
 use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::gate::bed::WITH_PARENT;
 use crate::generator::running;
@@ -132,6 +136,28 @@ impl Lan {
         Ok(lan)
     }
 
+    /// Does something on the host that serves.
+    ///
+    /// # Errors
+    /// A host that cannot be entered, or what was done in vain.
+    pub(super) fn on_server<T: Send>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send,
+    ) -> Result<T, String> {
+        on(&self.server, work)
+    }
+
+    /// Does something on the host that asks.
+    ///
+    /// # Errors
+    /// A host that cannot be entered, or what was done in vain.
+    pub(super) fn on_client<T: Send>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send,
+    ) -> Result<T, String> {
+        on(&self.client, work)
+    }
+
     /// Runs a command on the host that asks to its end; says what it printed.
     ///
     /// # Errors
@@ -151,7 +177,21 @@ impl Drop for Lan {
     }
 }
 
-/// A process on the host that serves, until this value is dropped.
+/// Does something in a namespace, by a thread that ends with it.
+fn on<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result<T> + Send) -> Result<T, String> {
+    let enter = || {
+        let namespace = File::open(format!("/run/netns/{namespace}"))?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        work()
+    };
+    let done = thread::scope(|scope| scope.spawn(enter).join());
+    match done {
+        Ok(done) => done.map_err(|error| format!("{namespace}: {error}")),
+        Err(_) => Err(format!("{namespace}: a thread has failed")),
+    }
+}
+
+/// A process on the host that serves, or on the one that asks, until this value is dropped.
 #[derive(Debug)]
 pub(super) struct HostService {
     /// The command that started it.
@@ -173,17 +213,50 @@ impl HostService {
         ready: &str,
         folder: &Path,
     ) -> Result<Self, String> {
+        let mut service = Self::spawn((SERVER_CPU, &lan.server), name, words, folder)?;
+        service.wait_until(ready, PATIENCE)?;
+        Ok(service)
+    }
+
+    /// Starts a process on the host that asks, which goes on until this value is dropped.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub(super) fn start_asking(lan: &Lan, name: &str, words: &[&str], folder: &Path) -> Result<Self, String> {
+        Self::spawn((CLIENT_CPU, &lan.client), name, words, folder)
+    }
+
+    fn spawn(
+        (cpu, namespace): (&str, &str),
+        name: &str,
+        words: &[&str],
+        folder: &Path,
+    ) -> Result<Self, String> {
         let log = folder.join(format!("{name}.log"));
         let output = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let errors = output.try_clone().map_err(|error| error.to_string())?;
-        let mut command = pinned(SERVER_CPU);
-        command.args(inside(&lan.server, words));
+        let mut command = pinned(cpu);
+        command.args(inside(namespace, words));
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         let command_words = words.join(" ");
         let child = command.spawn().map_err(|error| format!("{command_words}: {error}"))?;
-        let mut service = Self { command: command_words, child, log };
-        service.wait_until(ready, PATIENCE)?;
-        Ok(service)
+        Ok(Self { command: command_words, child, log })
+    }
+
+    /// Makes sure that the process goes on.
+    ///
+    /// # Errors
+    /// How it ended, with its words.
+    pub(super) fn is_there(&mut self) -> Result<(), String> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(self.ended(status)),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
+    fn ended(&self, status: ExitStatus) -> String {
+        let said = fs::read(&self.log).unwrap_or_default();
+        format!("{} ended ({status}): {}", self.command, String::from_utf8_lossy(&said).trim())
     }
 
     fn wait_until(&mut self, ready: &str, patience: Duration) -> Result<(), String> {
@@ -195,7 +268,7 @@ impl HostService {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("{} ended ({status}): {}", self.command, said.trim()));
+                return Err(self.ended(status));
             }
             if began.elapsed() > patience {
                 let seconds = patience.as_secs();

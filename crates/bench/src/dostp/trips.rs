@@ -52,9 +52,21 @@ pub(super) fn trips(
     size: u32,
     count: u32,
 ) -> Result<[f64; 2], String> {
+    trips_with(setting, lan, way, size, count, &[])
+}
+
+/// A round of trips with further words of the asking end, such as keys.
+pub(super) fn trips_with(
+    setting: &Setting,
+    lan: &Lan,
+    way: Way,
+    size: u32,
+    count: u32,
+    more: &[&str],
+) -> Result<[f64; 2], String> {
     let (program, size, trips) = (text(&setting.programs.staunch), size.to_string(), count.to_string());
     let once = ["--udp-echo", UDP_ECHO, "--rounds", "1", "--count", &trips, "--size", &size];
-    let words = [&[&*program, "dostp", "bench", SERVER_ADDRESS], &way.words()[..], &once].concat();
+    let words = [&[&*program, "dostp", "bench", SERVER_ADDRESS], &way.words()[..], &once, more].concat();
     let said = lan.ask(&words, MEANT, &setting.scratch)?;
     read(&said, &size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))
 }

@@ -1,13 +1,15 @@
 //! Keys of the fabric: by which servers of one LAN tell each other load and live data.
 
+use std::time::Duration;
+
 use crate::group::{Conflict, group};
 use crate::syntax::choice::{FabricBackend, FabricMode};
-use crate::syntax::text::{ClusterNumber, FilePath, Interface, NodeAddress};
+use crate::syntax::text::{ClusterNumber, FilePath, Interface, NodeAddress, Time, Words};
 use crate::syntax::{Many, OrOff};
 
 group! {
     /// Other servers of one LAN, by DOSTP.
-    Fabric, "Fabric", backend_and_peers;
+    Fabric, "Fabric", possible;
 
     /// Interface to share load and live data by
     /// Servers of one LAN find each other by DOSTP. Each second they tell how busy they are, and at once what
@@ -34,6 +36,25 @@ group! {
     /// Number of the cluster
     /// Servers of other clusters on the same wire are not heard.
     fabric_cluster: ClusterNumber = Some("0"), Value, restart, "1";
+    /// Topics whose updates have a deadline between servers
+    /// Names, or patterns of names: `quotes.*` is one word more, `quotes.>` the rest, `*` every name. Such an
+    /// update goes before others and in a message of its own kind; a server at which it comes later than
+    /// `fabric_deadline` drops it, and asks for what it then lacks. For values that the next one replaces.
+    fabric_realtime: Many<Words> = Some(""), Values, restart, "[\"quotes.*\"]";
+    /// How long such an update may be held up on its way
+    /// Beyond what the quickest message of its server took in the last minute or two, so that no clocks are
+    /// compared. At most 60s.
+    fabric_deadline: Time = Some("20ms"), Value, restart, "\"5ms\"";
+}
+
+/// The longest deadline: after a minute it is judged anew what is quick.
+const DEADLINE_MAX: Duration = Duration::from_secs(60);
+
+fn possible(fabric: &Fabric) -> Conflict {
+    if fabric.fabric_deadline > DEADLINE_MAX {
+        return Some(("fabric_deadline", "at most 60s".into()));
+    }
+    backend_and_peers(fabric)
 }
 
 fn backend_and_peers(fabric: &Fabric) -> Conflict {

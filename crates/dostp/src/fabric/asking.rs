@@ -111,6 +111,12 @@ impl<H: Held> Fabric<H> {
 
     fn send_question(&mut self, to: u16, number: u64, payload: Vec<u8>) {
         let message_id = Some(number as u16);
-        self.outgoing.push_back(Outgoing { to: Some(to), kind: Kind::Request, message_id, payload });
+        self.outgoing.push_back(Outgoing {
+            to: Some(to),
+            kind: Kind::Request,
+            message_id,
+            priority: false,
+            payload,
+        });
     }
 }

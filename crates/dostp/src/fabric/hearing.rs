@@ -12,7 +12,7 @@ use super::wire::Input;
 use super::{Fabric, Held, Now, Outgoing, Stamp};
 use crate::header::Kind;
 use crate::kinds::transact::{Asked, Concluded};
-use crate::kinds::{Sender, publish};
+use crate::kinds::{Sender, publish, realtime};
 
 /// A message that came.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +92,7 @@ impl<H: Held> Fabric<H> {
         now: Now,
         apply: &mut dyn FnMut(&ToldUpdate<'_>) -> Became,
     ) {
+        let Some(payload) = self.in_time(address, payload, now) else { return };
         match publish::read(payload) {
             Some((epoch, STREAM, version, records)) => {
                 let Some(node) = self.nodes.hear(address, now.ms) else {
@@ -110,6 +111,18 @@ impl<H: Held> Fabric<H> {
             Some(_) => self.counts.malformed += 1,
             None => self.take_report(address, payload, now),
         }
+    }
+
+    /// A message without a deadline, or the value of one that was not held up for longer. One that was is
+    /// dropped: the next message of its stream, or a report, tells that it is missing, as if it were lost.
+    fn in_time<'a>(&mut self, address: u16, payload: &'a [u8], now: Now) -> Option<&'a [u8]> {
+        let Some((_, _, value)) = realtime::read(payload) else { return Some(payload) };
+        self.counts.realtime_heard += 1;
+        // After a restart of its host a node's clock is another one: each start is a sender of its own.
+        let start = publish::read(value).map_or(0, |(epoch, ..)| epoch as u16);
+        let value = self.realtime.take((address, start), payload, now.ms.saturating_mul(1_000));
+        self.counts.late = self.realtime.late;
+        value
     }
 
     fn take_report(&mut self, address: u16, payload: &[u8], now: Now) {
@@ -233,6 +246,7 @@ impl<H: Held> Fabric<H> {
             to: Some(heard.from.0),
             kind: Kind::Reply,
             message_id: Some(heard.message_id),
+            priority: false,
             payload: reply,
         });
     }
@@ -249,6 +263,7 @@ impl<H: Held> Fabric<H> {
             to: Some(heard.from.0),
             kind: Kind::Ack,
             message_id: Some(heard.message_id),
+            priority: false,
             payload: Vec::new(),
         });
         let Some((number, Concluded::Reply(bytes))) = concluded else { return };

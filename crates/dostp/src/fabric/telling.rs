@@ -5,9 +5,14 @@ use super::record::TopicRecord;
 use super::report::{NodeLoad, NodeReport, SiteDigest};
 use super::{Fabric, Held, Now, Outgoing, Site, Stamp};
 use crate::header::Kind;
+use crate::kinds::realtime;
 
 /// The topic of `publish` under which updates are told: each node has one stream.
 pub(super) const STREAM: u64 = 0;
+
+/// Places of what is gathered: without a deadline, and with one.
+const ORDINARY: usize = 0;
+const REALTIME: usize = 1;
 
 /// An update that was numbered.
 #[derive(Debug)]
@@ -18,6 +23,8 @@ pub struct Updated<H> {
     pub is_own: bool,
     /// Whether its topics have no value any more.
     pub is_gone: bool,
+    /// Whether it is told in a message with a deadline.
+    pub is_realtime: bool,
     /// What leads to its value.
     pub handle: H,
 }
@@ -26,7 +33,7 @@ impl<H: Held + Clone> Fabric<H> {
     /// A site's topics have a value, or none any more. What was published at this node is told to the others
     /// by the next [`Fabric::flush`].
     pub fn updated(&mut self, site: usize, update: &Updated<H>, now: Now) {
-        let Updated { stamp, is_own, is_gone, handle } = update;
+        let Updated { stamp, is_own, is_gone, is_realtime, handle } = update;
         let Some(Site { name, table, .. }) = self.sites.get_mut(site) else { return };
         let topics = handle.topics();
         if !TopicRecord::fits(name, &topics, handle.length()) {
@@ -48,7 +55,7 @@ impl<H: Held + Clone> Fabric<H> {
             let (stamp, is_gone) = (*stamp, *is_gone);
             TopicRecord { site: name, stamp, topics, is_gone, body: &body }.write(&mut record);
             self.counts.records_told += 1;
-            self.gather(&record);
+            self.gather(&record, usize::from(*is_realtime), now);
         }
     }
 }
@@ -80,27 +87,39 @@ impl<H: Held> Fabric<H> {
         &self.load
     }
 
-    /// Tells the updates that were gathered.
-    pub fn flush(&mut self) {
-        if self.gathered.is_empty() {
+    /// Tells the updates that were gathered, real-time topics first.
+    pub fn flush(&mut self, now: Now) {
+        self.tell_gathered(REALTIME, now);
+        self.tell_gathered(ORDINARY, now);
+    }
+
+    fn gather(&mut self, record: &[u8], place: usize, now: Now) {
+        let gathered = &self.gathered[place];
+        if !gathered.is_empty() && gathered.len() + record.len() > GATHERED_BYTES {
+            self.tell_gathered(place, now);
+        }
+        self.gathered[place].extend_from_slice(record);
+    }
+
+    fn tell_gathered(&mut self, place: usize, now: Now) {
+        if self.gathered[place].is_empty() {
             return;
         }
-        let payload = self.publisher.publish(STREAM, &self.gathered);
+        let payload = self.publisher.publish(STREAM, &self.gathered[place]);
         self.version += 1;
-        self.gathered.clear();
+        self.gathered[place].clear();
         self.counts.messages_told += 1;
-        self.tell_all(payload);
-    }
-
-    fn gather(&mut self, record: &[u8]) {
-        if !self.gathered.is_empty() && self.gathered.len() + record.len() > GATHERED_BYTES {
-            self.flush();
+        if place == REALTIME {
+            let now_us = now.ms.saturating_mul(1_000);
+            self.counts.realtime_told += 1;
+            self.tell_all(realtime::stamp(&payload, self.deadline_us, now_us), true);
+        } else {
+            self.tell_all(payload, false);
         }
-        self.gathered.extend_from_slice(record);
     }
 
-    pub(super) fn tell_load(&mut self) {
-        self.flush();
+    pub(super) fn tell_load(&mut self, now: Now) {
+        self.flush(now);
         let digest = |site: &Site<H>| SiteDigest {
             site: site.digest,
             digest: site.table.digest(),
@@ -110,10 +129,10 @@ impl<H: Held> Fabric<H> {
         let report =
             NodeReport { stream: (self.publisher.epoch(), self.version), load: self.load.clone(), sites };
         let payload = self.reporter.report(&report.write());
-        self.tell_all(payload);
+        self.tell_all(payload, false);
     }
 
-    fn tell_all(&mut self, payload: Vec<u8>) {
-        self.outgoing.push_back(Outgoing { to: None, kind: Kind::Data, message_id: None, payload });
+    fn tell_all(&mut self, payload: Vec<u8>, priority: bool) {
+        self.outgoing.push_back(Outgoing { to: None, kind: Kind::Data, message_id: None, priority, payload });
     }
 }

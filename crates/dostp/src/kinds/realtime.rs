@@ -34,6 +34,29 @@ struct Quickest {
     since_us: u64,
 }
 
+/// Reads a payload: budget and the sender's time, both in us, and the value. `None` if it is of another kind.
+pub fn read(payload: &[u8]) -> Option<(u32, u64, &[u8])> {
+    let (head, value) = payload.split_first_chunk::<HEAD_BYTES>()?;
+    if head[..2] != [REALTIME, VERSION] {
+        return None;
+    }
+    let budget_us = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    Some((budget_us, u64::from_be_bytes(*head.last_chunk::<8>()?), value))
+}
+
+/// A message and how it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RealtimeArrival<'a> {
+    /// The bytes that were sent.
+    pub value: &'a [u8],
+    /// The receiver's time less the sender's: how long the message took, if both have one clock.
+    pub took_us: i64,
+    /// How long it took beyond the quickest message of its sender.
+    pub held_us: u64,
+    /// Whether that is more than its budget.
+    pub is_late: bool,
+}
+
 /// The receiving side.
 #[derive(Debug, Default)]
 pub struct Receiver {
@@ -45,12 +68,13 @@ pub struct Receiver {
 impl Receiver {
     /// Takes a payload; hands back its value if it is in time.
     pub fn take<'a>(&mut self, from: Sender, payload: &'a [u8], now_us: u64) -> Option<&'a [u8]> {
-        let (head, value) = payload.split_first_chunk::<HEAD_BYTES>()?;
-        if head[..2] != [REALTIME, VERSION] {
-            return None;
-        }
-        let budget_us = i64::from(u32::from_be_bytes([head[4], head[5], head[6], head[7]]));
-        let stamp_us = u64::from_be_bytes(*head.last_chunk::<8>()?);
+        let arrival = self.judge(from, payload, now_us)?;
+        (!arrival.is_late).then_some(arrival.value)
+    }
+
+    /// Takes a payload; says how it came, late or in time. `None` if it is of another kind.
+    pub fn judge<'a>(&mut self, from: Sender, payload: &'a [u8], now_us: u64) -> Option<RealtimeArrival<'a>> {
+        let (budget_us, stamp_us, value) = read(payload)?;
         let took_us = now_us.wrapping_sub(stamp_us).cast_signed();
         if !self.quickest.contains_key(&from) && self.quickest.len() >= SENDERS_MAX {
             // What is held of the one unheard for longest is given up.
@@ -64,12 +88,11 @@ impl Receiver {
             *quickest = Quickest { least_us: took_us, former_us: quickest.least_us, since_us: now_us };
         }
         quickest.least_us = quickest.least_us.min(took_us);
-        let held_us = took_us.saturating_sub(quickest.least_us.min(quickest.former_us));
-        if held_us > budget_us {
-            self.late += 1;
-            return None;
-        }
-        Some(value)
+        // The quickest is not slower than this message, whatever the clocks say.
+        let held_us = took_us.wrapping_sub(quickest.least_us.min(quickest.former_us)).cast_unsigned();
+        let is_late = held_us > u64::from(budget_us);
+        self.late += u64::from(is_late);
+        Some(RealtimeArrival { value, took_us, held_us, is_late })
     }
 }
 
@@ -92,6 +115,27 @@ mod tests {
         }
         assert_eq!(receiver.late, 4);
         assert_eq!(receiver.take((7, 1), b"short", 0), None);
+    }
+
+    #[test]
+    fn of_each_message_is_told_how_it_came() {
+        let mut receiver = Receiver::default();
+        let mut at = |sent_us: u64, took_us: u64| {
+            let payload = stamp(b"x", 500, sent_us);
+            assert_eq!(read(&payload), Some((500, sent_us, &b"x"[..])));
+            let arrival = receiver.judge((7, 1), &payload, sent_us + took_us).expect("of this kind");
+            assert_eq!(arrival.value, b"x");
+            (arrival.took_us, arrival.held_us, arrival.is_late)
+        };
+        assert_eq!(
+            [at(1_000, 40), at(2_000, 540), at(3_000, 541)],
+            [(40, 0, false), (540, 500, false), (541, 501, true)]
+        );
+        // Whatever stamps strangers write, no difference overflows.
+        for stamp_us in [u64::MAX, u64::MAX / 2, 0, 1 << 63] {
+            receiver.judge((8, 1), &stamp(b"", u32::MAX, stamp_us), 5);
+        }
+        assert_eq!((read(&[3, 1]), read(&[2; 40])), (None, None));
     }
 
     #[test]

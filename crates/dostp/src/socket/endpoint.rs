@@ -280,13 +280,13 @@ impl Endpoint {
         kind: Kind,
         to: (u16, u16),
         message_id: u16,
+        priority: bool,
         payload: &[u8],
         now_ms: u64,
     ) -> io::Result<bool> {
         let (destination, destination_port) = to;
         let source_port = self.port;
-        let outbound =
-            Outbound { kind, destination, source_port, destination_port, message_id, priority: false };
+        let outbound = Outbound { kind, destination, source_port, destination_port, message_id, priority };
         let sent = self.send_message(&outbound, payload, now_ms);
         self.flush(now_ms)?;
         sent

@@ -13,11 +13,11 @@ fn forged(epoch: u32, version: u64) -> Vec<u8> {
     payload
 }
 
-fn data(from: u16, payload: &[u8]) -> HeardMessage<'_> {
+pub(crate) fn data(from: u16, payload: &[u8]) -> HeardMessage<'_> {
     HeardMessage { from: (from, PORT), kind: Kind::Data, message_id: 0, payload }
 }
 
-fn record(stamp: Stamp, topic: &str) -> Vec<u8> {
+pub(crate) fn record(stamp: Stamp, topic: &str) -> Vec<u8> {
     record_of(stamp, &[topic])
 }
 

@@ -3,8 +3,10 @@
 mod hostile;
 mod world;
 
-use staunch_dostp::fabric::limits;
-use world::{Faults, World};
+use staunch_dostp::fabric::{Stamp, limits};
+use staunch_dostp::kinds::publish::Publisher;
+use staunch_dostp::kinds::realtime;
+use world::{DEADLINE_MS, Faults, REALTIME, World};
 
 const SITES: [&str; 2] = ["", "b.example"];
 
@@ -28,8 +30,13 @@ fn live(world: &mut World, count: u64) {
         if !world.nodes[place].is_up {
             continue;
         }
-        let (site, topic) = (world.random.below(2) as usize, world.random.below(40).to_string());
-        let other = world.random.below(40).to_string();
+        let site = world.random.below(2) as usize;
+        // Half of them are real-time topics.
+        let mut draw = || {
+            let prefix = if world.random.below(2) == 0 { REALTIME } else { "" };
+            format!("{prefix}{}", world.random.below(20))
+        };
+        let (topic, other) = (draw(), draw());
         let length = if world.random.below(20) == 0 { 5_000 } else { world.random.below(60) };
         let mut value = format!("{round}-").into_bytes();
         value.resize(length as usize + 4, b'x');
@@ -127,6 +134,53 @@ fn an_update_that_was_lost_is_asked_for_at_once_when_the_next_one_comes() {
     world.publish(0, 0, &["b"], Some(b"2"));
     world.run(10);
     assert_eq!(world.values(1, 0).len(), 2);
+}
+
+#[test]
+fn what_is_told_too_late_is_dropped_and_asked_for() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.run(3_000);
+    world.publish(0, 0, &["quotes.a"], Some(b"1"));
+    world.publish(0, 0, &["quotes.a", "other"], Some(b"2"));
+    world.run(10);
+    assert_eq!(world.values(1, 0).get("quotes.a"), Some(&&b"2"[..]));
+    let counts = |world: &World, place: usize| *world.nodes[place].fabric.counts();
+    // An update with an ordinary topic has no deadline.
+    assert_eq!((counts(&world, 0).realtime_told, counts(&world, 1).realtime_heard), (1, 1));
+    let asked = world.nodes[1].requests;
+    for (way_ms, late) in [(u64::from(DEADLINE_MS), 0), (u64::from(DEADLINE_MS) + 1, 1)] {
+        world.faults.way_ms = way_ms;
+        world.publish(0, 0, &["quotes.a"], Some(b"3"));
+        // A step until it is sent, and one that every message takes.
+        world.run(way_ms + 2);
+        world.faults.way_ms = 0;
+        assert_eq!(counts(&world, 1).late, late, "on its way for {way_ms} ms");
+        assert_eq!(world.nodes[1].requests, asked);
+        world.publish(0, 0, &["quotes.b"], Some(&[late as u8]));
+        world.run(10);
+        assert!(world.agrees(0));
+    }
+    assert!(world.nodes[1].requests > asked, "what came too late was asked for");
+}
+
+#[test]
+fn a_host_that_begins_anew_is_in_time_although_its_clock_is_another_one() {
+    let told = |epoch: u32, sent_ms: u64, topic: &str| {
+        let stamp = Stamp { ms: 0, node: 9, sequence: epoch };
+        let payload = Publisher::new(epoch).publish(0, &hostile::record(stamp, topic));
+        realtime::stamp(&payload, DEADLINE_MS * 1_000, sent_ms * 1_000)
+    };
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.run(1_000);
+    world.deliver(0, &hostile::data(9, &told(1, 50_000_000, "a")));
+    world.deliver(0, &hostile::data(9, &told(1, 40_000_000, "late")));
+    world.deliver(0, &hostile::data(9, &told(2, 7, "b")));
+    world.run(10);
+    let values = world.values(0, 0);
+    assert_eq!(values.keys().collect::<Vec<_>>(), [&"a", &"b"]);
 }
 
 #[test]

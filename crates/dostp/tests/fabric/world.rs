@@ -17,6 +17,10 @@ pub(crate) const PORT: u16 = 5290;
 /// The time of day at the begin.
 const WALL_MS: u64 = 1_700_000_000_000;
 
+/// How topics with a deadline begin, and how long their messages may be held up.
+pub(crate) const REALTIME: &str = "quotes.";
+pub(crate) const DEADLINE_MS: u32 = 5;
+
 /// What is told of the end of a topic.
 const END: &[u8] = b"the end";
 
@@ -87,6 +91,8 @@ pub(crate) struct Node {
 /// How the network is.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
+    /// All messages take so long.
+    pub(crate) way_ms: u64,
     /// Of 1 000 messages.
     pub(crate) lost: u64,
     pub(crate) doubled: u64,
@@ -126,6 +132,7 @@ impl World {
             epoch,
             seed: self.random.next(),
             sites: sites.iter().map(site).collect(),
+            deadline_ms: DEADLINE_MS,
         };
         let node = Node {
             address,
@@ -171,7 +178,8 @@ impl World {
         for ((_, topic), (stamp, value)) in values.iter().filter(|((of, _), _)| *of == site) {
             let is_gone = value.is_none();
             let handle = Handle(Arc::new(Update { topics: vec![topic.clone()], value: value.clone() }));
-            fabric.updated(site, &Updated { stamp: *stamp, is_own: false, is_gone, handle }, now);
+            let updated = Updated { stamp: *stamp, is_own: false, is_gone, is_realtime: false, handle };
+            fabric.updated(site, &updated, now);
         }
     }
 
@@ -262,9 +270,10 @@ impl World {
                 node.values.insert((site, topic.clone()), (stamp, value.clone()));
             }
             let handle = Handle(Arc::new(Update { topics, value }));
-            node.fabric.updated(site, &Updated { stamp, is_own, is_gone, handle }, now);
+            let is_realtime = handle.topics().iter().all(|topic| topic.starts_with(REALTIME));
+            node.fabric.updated(site, &Updated { stamp, is_own, is_gone, is_realtime, handle }, now);
         }
-        node.fabric.flush();
+        node.fabric.flush(now);
     }
 
     fn send(&mut self, place: usize) {
@@ -292,7 +301,7 @@ impl World {
     }
 
     fn fly(&mut self, from: u16, to: u16, message: &Outgoing) {
-        let Faults { lost, doubled, delayed, .. } = self.faults;
+        let Faults { way_ms, lost, doubled, delayed, .. } = self.faults;
         if self.random.below(1_000) < lost {
             return;
         }
@@ -300,7 +309,7 @@ impl World {
         for _ in 0..copies {
             let late_ms = if self.random.below(1_000) < delayed { self.random.below(50) } else { 0 };
             self.sent += 1;
-            self.flying.insert((self.now_ms + 1 + late_ms, self.sent), (from, to, message.clone()));
+            self.flying.insert((self.now_ms + 1 + way_ms + late_ms, self.sent), (from, to, message.clone()));
         }
     }
 

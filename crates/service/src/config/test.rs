@@ -4,7 +4,7 @@ use staunch_server::SitesShared;
 
 use super::loader::{Failure, Loader};
 use super::{exposure, places};
-use crate::{certificates, live, settings, sites};
+use crate::{certificates, fabric, live, settings, sites};
 
 /// Tests the settings, and says (`say`) what stands before an outcome, in the lines that administrators know.
 ///
@@ -26,6 +26,7 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let handed = settings::any_handed(config);
         let settings = settings::of(config, &handed)?;
         settings::secured(config, &handed, &settings.listen)?;
+        fabric::realtime_topics(config)?;
         certificates::test(config)
     });
     if let Some(Err(failure)) = &usable {

@@ -11,12 +11,37 @@ use staunch_config::Config;
 use staunch_config::syntax::choice::{FabricBackend, FabricMode};
 use staunch_dostp::{Backend, Lent, Mode, Options, SECRET_BYTES, Secrets, Socket, Wait, read_secret};
 use staunch_engine::Notice;
+use staunch_live::{Grants, Pattern, TopicName};
 use staunch_server::metrics::{FabricFigures, FabricLoad};
 
 use crate::config::Failure;
 
 /// The port of the fabric, on every node.
 pub(super) const PORT: u16 = 5290;
+
+/// Topics whose updates have a deadline between servers, and which.
+#[derive(Debug)]
+pub(crate) struct RealtimeTopics {
+    pub(super) topics: Grants,
+    pub(super) deadline_ms: u32,
+}
+
+/// Topics with a deadline, as the settings say.
+///
+/// # Errors
+/// A text that names no topics.
+pub(crate) fn realtime_topics(config: &Config) -> Result<RealtimeTopics, Failure> {
+    let (mut names, mut patterns) = (Vec::new(), Vec::new());
+    for text in &config.fabric.fabric_realtime {
+        let read = match Pattern::is_pattern(text) {
+            true => Pattern::new(text).map(|pattern| patterns.push(pattern)),
+            false => TopicName::new(text).map(|name| names.push(name)),
+        };
+        read.map_err(|fault| Failure::configuration(format!("fabric_realtime: {text:?}: {fault}")))?;
+    }
+    let deadline_ms = u32::try_from(config.fabric.fabric_deadline.as_millis()).unwrap_or(u32::MAX);
+    Ok(RealtimeTopics { topics: Grants::new(names, patterns), deadline_ms })
+}
 
 /// A socket that nobody reads from yet.
 pub(crate) struct OpenFabric {
@@ -26,6 +51,7 @@ pub(crate) struct OpenFabric {
     pub(super) protection: &'static str,
     /// For a process that takes over and may not read their file.
     pub(super) secrets: Option<Secrets>,
+    pub(super) realtime: RealtimeTopics,
     pub(super) wake: UnixStream,
     pub(super) woken: UnixStream,
 }
@@ -44,6 +70,7 @@ impl OpenFabric {
     ) -> Result<Option<Self>, Failure> {
         let Some(interface) = &config.fabric.fabric else { return Ok(None) };
         let interface = interface.to_string();
+        let realtime = realtime_topics(config)?;
         let lent = handed.map(|line| Lent::receive(&UnixStream::from(line))).transpose();
         let lent = lent.map_err(|error| format!("fabric: {error}"))?;
         let is_in_udp = config.fabric.fabric_backend == FabricBackend::Udp;
@@ -81,7 +108,7 @@ impl OpenFabric {
         let (wake, woken) = UnixStream::pair().map_err(of_pair)?;
         wake.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(of_pair)?;
         let secrets = options.secrets;
-        Ok(Some(Self { socket, secrets, interface, address, protection, wake, woken }))
+        Ok(Some(Self { socket, secrets, realtime, interface, address, protection, wake, woken }))
     }
 
     /// The number by which the others know this node.

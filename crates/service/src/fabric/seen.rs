@@ -54,6 +54,9 @@ fn counts(counts: &FabricCounts) -> BTreeMap<String, u64> {
     let named = [
         ("messages_told", counts.messages_told),
         ("messages_heard", counts.messages_heard),
+        ("messages_realtime_told", counts.realtime_told),
+        ("messages_realtime_heard", counts.realtime_heard),
+        ("messages_late", counts.late),
         ("updates_told", counts.records_told),
         ("updates_taken", counts.taken),
         ("updates_known", counts.known),

@@ -19,7 +19,7 @@ use staunch_dostp::fabric::{
 };
 use staunch_dostp::{Backend, Kind, Secrets, Socket};
 use staunch_engine::Notice;
-use staunch_live::{FollowedValue, Following, Letter};
+use staunch_live::{FollowedValue, Following, Grants, Letter};
 use staunch_netio::clock;
 use staunch_server::metrics::FabricFigures;
 use staunch_server::{LiveFollowed, LiveSites};
@@ -61,6 +61,8 @@ pub(super) struct FabricThread {
     fabric: Fabric<Handle>,
     live: Option<Arc<LiveSites>>,
     followings: Vec<Following>,
+    /// Topics whose updates have a deadline.
+    realtime: Grants,
     meter: LoadMeter,
     listener: FabricListener,
     /// Whether somebody has come to the listener.
@@ -95,6 +97,7 @@ impl FabricThread {
             epoch: (now().wall_ms / 1_000) as u32,
             seed: RandomState::new().hash_one(std::process::id()),
             sites,
+            deadline_ms: open.realtime.deadline_ms,
         };
         let followings = settings.sites.iter().map(|_| Following::new()).collect();
         Self {
@@ -105,6 +108,7 @@ impl FabricThread {
             fabric: Fabric::new(settings),
             live,
             followings,
+            realtime: open.realtime.topics,
             meter,
             ordered,
             woken: open.woken,
@@ -205,7 +209,7 @@ impl FabricThread {
         for _ in 0..TURN_MAX {
             let (site, letter, is_introduction) = match live.next_followed() {
                 None => {
-                    self.fabric.flush();
+                    self.fabric.flush(now());
                     return false;
                 }
                 Some(LiveFollowed::Letter(site, letter)) => (usize::from(site), letter, false),
@@ -219,12 +223,12 @@ impl FabricThread {
             // What was made to be sent is not held longer than that of one letter.
             self.send();
         }
-        self.fabric.flush();
+        self.fabric.flush(now());
         true
     }
 
     fn take_letter(&mut self, site: usize, letter: &Letter, is_introduction: bool) {
-        let (now, Self { fabric, followings, .. }) = (now(), self);
+        let (now, Self { fabric, followings, realtime, .. }) = (now(), self);
         followings[site].take(letter, &mut |followed| match followed {
             FollowedValue::Updated { update, is_log } => {
                 // The server's own topics are each server's own.
@@ -234,6 +238,7 @@ impl FabricThread {
                     stamp: words::stamp_in(stamp),
                     is_own: !update.is_foreign && !is_introduction,
                     is_gone: update.value == staunch_live::Value::Gone,
+                    is_realtime: !realtime.is_empty() && update.topics().all(|topic| realtime.cover(topic)),
                     handle: Handle { update: Arc::clone(update), is_log },
                 };
                 fabric.updated(site, &updated, now);
@@ -267,10 +272,11 @@ impl FabricThread {
 
     /// Sends what is to be sent. What finds no room is lost, and asked for by who misses it.
     fn send(&mut self) {
-        while let Some(Outgoing { to, kind, message_id, payload }) = self.fabric.poll_outgoing() {
+        while let Some(Outgoing { to, kind, message_id, priority, payload }) = self.fabric.poll_outgoing() {
             let address = to.map_or(Ipv4Addr::BROADCAST, |to| self.socket.full_address(to));
             let address = SocketAddrV4::new(address, PORT);
             let sent = match (kind, message_id) {
+                (Kind::Data, _) | (_, None) if priority => self.socket.send_with_priority(&payload, address),
                 (Kind::Data, _) | (_, None) => self.socket.send_to(&payload, address),
                 (kind, Some(id)) => self.socket.send_transaction(kind, id, &payload, address),
             };

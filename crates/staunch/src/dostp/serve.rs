@@ -5,15 +5,14 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use rustix::event::PollFlags;
 use staunch_dostp::{PeerEvent, Socket, node_path};
 use staunch_netio::clock;
 use staunch_program::output;
@@ -23,6 +22,7 @@ use super::control;
 use super::link::{self, NodeLink};
 use super::service::{DISCARD_PORT, ECHO_PORT, PortService, TURN_COUNT};
 use super::spinning::{Sender, Spinning};
+use super::waiting::{ended, ready};
 use crate::config::Failure;
 
 /// How often an interface that is missing is looked for.
@@ -159,26 +159,6 @@ fn turns(
             Sender::Udp => service.take_udp(),
         })?;
     }
-}
-
-/// Waits for these descriptors; says what became of each.
-fn ready(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<Vec<PollFlags>> {
-    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    let mut awaited: Vec<PollFd<'_>> =
-        descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
-    match poll(&mut awaited, limit.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(awaited.iter().map(PollFd::revents).collect()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// A stream that can be read as soon as the process is to end.
-fn ended() -> io::Result<UnixStream> {
-    let (ended, end) = UnixStream::pair()?;
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
-    }
-    Ok(ended)
 }
 
 /// Lines on standard error, not more than a few in a second.
