@@ -75,7 +75,7 @@ impl Exchanges {
         }
     }
 
-    /// One of them: the only one, or that of a stream.
+    /// Where the only exchange stands, or that of a stream.
     pub(crate) fn find(&self, stream: StreamRef) -> Option<&UnderWay> {
         match self {
             Self::One(under_way) => Some(under_way),

@@ -101,7 +101,6 @@ impl Streams {
         Some(removed)
     }
 
-    /// Numbers of all.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         self.0.iter().map(|stream| stream.number).collect()
     }

@@ -1,4 +1,4 @@
-//! One exchange that is not over at once, or nothing.
+//! An exchange that is not over at once, or nothing.
 //!
 //! Nearly always there is nothing: that must cost no byte beside the slot or the stream it stands in.
 
@@ -14,7 +14,7 @@ use super::{Exchange, Life};
 pub(crate) enum UnderWay {
     #[default]
     Nothing,
-    /// It waits, collects or goes on.
+    /// An exchange that waits, collects or goes on.
     Exchange(Box<Exchange>),
     /// An answer that goes on, and has given back its request.
     Resting(Resting),
