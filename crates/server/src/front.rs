@@ -19,16 +19,16 @@ use crate::live::parts::LiveParts;
 use crate::live::route::Endpoint;
 use crate::live::worker::LiveWorker;
 use crate::log::AccessLog;
-use crate::log::account::{Account, Before};
+use crate::log::account::{Before, LogAccount};
 use crate::mail::{Mail, Told};
 use crate::owner::OwnerPart;
 use crate::sites::{SitesShared, SitesWorker};
 use crate::status::StatusPage;
 
-/// What the fronts of all workers share.
+/// What a request passes and who may answer it, shared by the fronts of all workers.
 #[derive(Clone)]
 pub struct FrontParts {
-    /// The sites.
+    /// The table of sites, which answer whatever nobody else does.
     pub sites: Arc<SitesShared>,
     /// The live data of those sites that have it.
     pub live: Option<Arc<LiveSites>>,
@@ -50,13 +50,12 @@ impl FrontParts {
 
 /// The front of one worker.
 pub struct Front {
-    account: Account,
+    account: LogAccount,
     sites: SitesWorker,
     live: Option<Box<LiveParts>>,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
-    /// Everything that is asked for over plain HTTP or TLS is content of the only site, unless hosts are led
-    /// to HTTPS.
+    /// Nothing but content of the only site can be meant, unless hosts are led to HTTPS.
     is_direct: bool,
 }
 
@@ -65,7 +64,8 @@ impl Front {
     pub fn new(parts: &FrontParts, worker: u16) -> Self {
         let live = parts.live.as_ref().map(|live| Box::new(LiveParts::new(live, worker)));
         let (page, https) = (parts.page.clone(), Arc::clone(&parts.https));
-        let (account, sites) = (Account::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
+        let (account, sites) =
+            (LogAccount::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
         let is_direct = is_direct(&sites, live.is_some() || page.is_some());
         Self { account, sites, live, page, https, is_direct }
     }
