@@ -127,12 +127,10 @@ impl Front {
             Ok(answered) => return answered,
             Err(answer) => answer,
         };
-        if let Some(live) = &mut self.live
+        if self.live.is_some()
             && let Some(endpoint) = Endpoint::of(request.path)
-            && let Some(number) = live.of_host(request.host, &self.sites)
-            && let Some(part) = live.at(number)
+            && let Some((owner, part)) = self.live_of_host(request.host)
         {
-            let owner = OwnerPart::Live(number).into();
             return part.handle(endpoint, request, answer).owned_by(owner);
         }
         self.sites.answer(request, answer)
@@ -159,6 +157,13 @@ impl Front {
     #[inline]
     fn lead<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answered, Answer<'a>> {
         if self.https.is_on() { self.https.lead(request, answer) } else { Err(answer) }
+    }
+
+    /// The live data of the site that answers to a host, if it has some, and its owner's name.
+    fn live_of_host(&mut self, host: &[u8]) -> Option<(Owner, &mut LiveWorker)> {
+        let live = self.live.as_mut()?;
+        let number = live.of_host(host, &self.sites)?;
+        Some((OwnerPart::Live(number).into(), live.at(number)?))
     }
 
     /// The live data to which an exchange belongs, if it is one of live data.
@@ -216,9 +221,10 @@ impl Handler for Front {
                 Ok(answer) => answer,
                 Err(answered) => return answered,
             };
-            match front.live_of(answer.owner()) {
-                Some(part) => part.collected(&body, request, answer),
-                None => Self::answer_lost(answer),
+            // A reload may have given the host to another site since: that one judges the body, or has none.
+            match front.live_of_host(request.host) {
+                Some((_, part)) => part.collected(&body, request, answer),
+                None => front.sites.answer(request, answer),
             }
         })
     }
