@@ -29,7 +29,7 @@ const OLD_HEAD: &[u8] = b"GET /read HTTP/1.0\r\n\r\n";
 /// More than a reader may send behind its request.
 const TOO_MUCH: usize = 70_000;
 
-/// Who owns the readers' exchanges.
+/// Exchanges of readers are the largest owner's, so that no bit of it is lost while they rest.
 const OWNER: Owner = Owner(u16::MAX);
 
 /// An update was published.

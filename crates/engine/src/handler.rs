@@ -93,8 +93,8 @@ pub trait Handler {
     /// The peer of a request that waits for mail has left. For those who would do work for it.
     fn left(&mut self, _owner: Owner, _address: Address, _departure: Departure) {}
 
-    /// The session or the engine itself has answered, and no handler is asked. For those who keep account, and
-    /// for the owner of an exchange that waited for its handler or its body: it is over.
+    /// The session or the engine itself has answered, and no handler is asked. For those who keep account,
+    /// and for the owner of an exchange that waited for its handler or its body: it is over.
     fn refused(&mut self, _refused: &Refused<'_>) {}
 }
 

@@ -43,9 +43,8 @@ pub(crate) const MARK_BYTES: u64 = 16;
 /// waits unsent before the kernel reports room, at 100 bytes a second.
 pub(crate) const UNTOLD_MS: u64 = 128 * 1024 * 10;
 /// So much that a peer sends behind its request is thrown away while it is only to listen, and no more: a
-/// ping of some client, or the next request of one that does not know what a stream is. An answer at rest has
-/// two bytes to count them.
-pub(crate) const IGNORED_BYTES_MAX: u64 = u16::MAX as u64;
+/// ping of some client, or the next request of one that does not know what a stream is.
+pub(crate) const IGNORED_BYTES_MAX: u64 = 64 * 1024;
 /// Exchanges woken by each other are gone through so often in one turn; what is left then waits for the next.
 pub(crate) const WAKE_ROUNDS_MAX: usize = 16;
 /// What one event may add to what a connection holds: input that is kept as a whole, and a container with a

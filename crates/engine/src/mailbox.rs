@@ -15,10 +15,10 @@ pub struct Mailbox<M> {
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// For whom a letter is.
+/// An exchange, or a part of a handler, that a letter comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipient {
-    /// An exchange.
+    /// The exchange of this address, if it is not over by then.
     Exchange(Address),
     /// A part of the worker's handler, whatever its exchanges are.
     Owner(Owner),

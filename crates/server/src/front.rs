@@ -19,16 +19,16 @@ use crate::live::parts::LiveParts;
 use crate::live::route::Endpoint;
 use crate::live::worker::LiveWorker;
 use crate::log::AccessLog;
-use crate::log::account::{Account, Before};
+use crate::log::account::{Before, LogAccount};
 use crate::mail::{Mail, Told};
 use crate::owner::OwnerPart;
 use crate::sites::{SitesShared, SitesWorker};
 use crate::status::StatusPage;
 
-/// What the fronts of all workers share.
+/// What a request passes and who may answer it, shared by the fronts of all workers.
 #[derive(Clone)]
 pub struct FrontParts {
-    /// The sites.
+    /// The table of sites, which answer whatever nobody else does.
     pub sites: Arc<SitesShared>,
     /// The live data of those sites that have it.
     pub live: Option<Arc<LiveSites>>,
@@ -50,13 +50,12 @@ impl FrontParts {
 
 /// The front of one worker.
 pub struct Front {
-    account: Account,
+    account: LogAccount,
     sites: SitesWorker,
     live: Option<Box<LiveParts>>,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
-    /// Everything that is asked for over plain HTTP or TLS is content of the only site, unless hosts are led
-    /// to HTTPS.
+    /// Nothing but content of the only site can be meant, unless hosts are led to HTTPS.
     is_direct: bool,
 }
 
@@ -65,7 +64,8 @@ impl Front {
     pub fn new(parts: &FrontParts, worker: u16) -> Self {
         let live = parts.live.as_ref().map(|live| Box::new(LiveParts::new(live, worker)));
         let (page, https) = (parts.page.clone(), Arc::clone(&parts.https));
-        let (account, sites) = (Account::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
+        let (account, sites) =
+            (LogAccount::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
         let is_direct = is_direct(&sites, live.is_some() || page.is_some());
         Self { account, sites, live, page, https, is_direct }
     }
@@ -127,12 +127,10 @@ impl Front {
             Ok(answered) => return answered,
             Err(answer) => answer,
         };
-        if let Some(live) = &mut self.live
+        if self.live.is_some()
             && let Some(endpoint) = Endpoint::of(request.path)
-            && let Some(number) = live.of_host(request.host, &self.sites)
-            && let Some(part) = live.at(number)
+            && let Some((owner, part)) = self.live_of_host(request.host)
         {
-            let owner = OwnerPart::Live(number).into();
             return part.handle(endpoint, request, answer).owned_by(owner);
         }
         self.sites.answer(request, answer)
@@ -159,6 +157,13 @@ impl Front {
     #[inline]
     fn lead<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answered, Answer<'a>> {
         if self.https.is_on() { self.https.lead(request, answer) } else { Err(answer) }
+    }
+
+    /// The live data of the site that answers to a host, if it has some, and its owner's name.
+    fn live_of_host(&mut self, host: &[u8]) -> Option<(Owner, &mut LiveWorker)> {
+        let live = self.live.as_mut()?;
+        let number = live.of_host(host, &self.sites)?;
+        Some((OwnerPart::Live(number).into(), live.at(number)?))
     }
 
     /// The live data to which an exchange belongs, if it is one of live data.
@@ -216,9 +221,10 @@ impl Handler for Front {
                 Ok(answer) => answer,
                 Err(answered) => return answered,
             };
-            match front.live_of(answer.owner()) {
-                Some(part) => part.collected(&body, request, answer),
-                None => Self::answer_lost(answer),
+            // A reload may have given the host to another site since: that one judges the body, or has none.
+            match front.live_of_host(request.host) {
+                Some((_, part)) => part.collected(&body, request, answer),
+                None => front.sites.answer(request, answer),
             }
         })
     }

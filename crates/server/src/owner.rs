@@ -2,10 +2,10 @@
 
 use staunch_engine::Owner;
 
-/// A part of the front that begins exchanges.
+/// What begins exchanges behind the front, and answers them to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnerPart {
-    /// The sites.
+    /// Any site: mail of the crew says which one.
     Sites,
     /// The live data with this number among that of all sites.
     Live(u16),

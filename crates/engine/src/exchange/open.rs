@@ -167,8 +167,8 @@ impl Open<'_> {
     }
 
     /// What the peer sends behind its request is read and thrown away from now on, so that its end is heard
-    /// behind that: for an answer without an end of its own, behind which no other is awaited. 64 KiB of it
-    /// end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
+    /// behind that: for an answer without an end of its own, behind which no other is awaited. More than 64
+    /// KiB end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
     pub fn ignore_input(&mut self) {
         self.state.ignored_bytes.get_or_insert(0);
     }

@@ -26,9 +26,12 @@ const CHUNKED: u8 = 1;
 const WANTS_ROOM: u8 = 2;
 const CONCLUDED: u8 = 4;
 const TUNED: u8 = 8;
+/// The seventeenth bit of the count of ignored bytes.
+const IGNORED_MUCH: u8 = 16;
 
-// More than may come ends the answer, so that it needs not be counted exactly.
-const _: () = assert!(IGNORED_BYTES_MAX <= u16::MAX as u64);
+/// More than may come ends the answer, so that it needs not be counted exactly.
+const IGNORED_COUNTED_MAX: u64 = (1 << 17) - 1;
+const _: () = assert!(IGNORED_BYTES_MAX < IGNORED_COUNTED_MAX);
 
 impl Resting {
     /// Whether an answer can rest: its body has no length of its own, and nothing of the request is awaited
@@ -50,15 +53,17 @@ impl Resting {
     /// Notes how far the answer has come.
     pub(crate) fn set(&mut self, state: &OpenState) {
         debug_assert!(Self::can_be(state), "something is held for an answer at rest: {state:?}");
+        let ignored_bytes = state.ignored_bytes.unwrap_or(0).min(IGNORED_COUNTED_MAX);
         let marks = [
             (state.body == BodyOut::Chunked, CHUNKED),
             (state.wants_room, WANTS_ROOM),
             (state.concluded, CONCLUDED),
             (state.is_tuned, TUNED),
+            (ignored_bytes >> 16 != 0, IGNORED_MUCH),
         ];
         self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
         self.body_bytes = state.body_bytes;
-        self.ignored_bytes = u16::try_from(state.ignored_bytes.unwrap_or(0)).unwrap_or(u16::MAX);
+        self.ignored_bytes = ignored_bytes as u16;
         self.end = state.end;
     }
 
@@ -73,7 +78,7 @@ impl Resting {
             concluded: has(CONCLUDED),
             body_bytes: self.body_bytes,
             handler_bytes: 0,
-            ignored_bytes: Some(u64::from(self.ignored_bytes)),
+            ignored_bytes: Some(u64::from(has(IGNORED_MUCH)) << 16 | u64::from(self.ignored_bytes)),
             is_tuned: has(TUNED),
             releases_request: false,
         }
@@ -104,7 +109,7 @@ mod tests {
                 end,
                 concluded: end.is_some(),
                 body_bytes: u64::MAX - number as u64,
-                ignored_bytes: Some(7),
+                ignored_bytes: Some([7, IGNORED_BYTES_MAX, IGNORED_BYTES_MAX + 7][number]),
                 is_tuned: number == 2,
                 ..OpenState::new(body)
             };

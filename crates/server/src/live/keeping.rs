@@ -107,7 +107,7 @@ impl Keeping {
     /// Why publications are refused now; none if the hub may number them.
     pub(crate) fn refusal(&self) -> Option<NotTaken> {
         let sentence = "what is published cannot be kept at present";
-        self.fault.is_some().then(|| NotTaken { status: 503, sentence: sentence.to_owned() })
+        self.fault.is_some().then(|| NotTaken::new(503, sentence))
     }
 
     /// When `look` has to be called: for the next sync, or to open the store again.

@@ -56,6 +56,15 @@ pub(crate) struct LineOutcome {
 pub(crate) struct NotTaken {
     pub(crate) status: u16,
     pub(crate) sentence: String,
+    /// Whether the sentence itself says in which line of the body the fault is.
+    pub(crate) names_line: bool,
+}
+
+impl NotTaken {
+    /// With a sentence that says nothing of a line.
+    pub(crate) fn new(status: u16, sentence: impl Into<String>) -> Self {
+        Self { status, sentence: sentence.into(), names_line: false }
+    }
 }
 
 /// What became of a whole body, for the request that brought it.

@@ -103,7 +103,7 @@ impl Rights {
         };
         let (line, _) = read.lines[place];
         read.lines.truncate(place);
-        let refused = NotTaken { status: 403, sentence: "the token does not grant the topic".to_owned() };
+        let refused = NotTaken::new(403, "the token does not grant the topic");
         read.fault = Some(LineOutcome { line, became: Err(refused) });
     }
 

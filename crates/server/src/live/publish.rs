@@ -85,7 +85,8 @@ impl ReadBody {
 
 impl From<BodyFault> for NotTaken {
     fn from(fault: BodyFault) -> Self {
-        Self { status: fault.status(), sentence: fault.to_string() }
+        let names_line = matches!(fault, BodyFault::Json { .. });
+        Self { names_line, ..Self::new(fault.status(), fault.to_string()) }
     }
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn read_body(kind: BodyKind, body: &[u8], value_bytes_max: usize) -> 
 
 /// Reads a request for `/topics/NAME`: its body is the value, or what changes in it.
 pub(crate) fn read_change(name: &[u8], request: &Request<'_>, body: &[u8]) -> Result<Publication, NotTaken> {
-    let refuse = |status, sentence: String| NotTaken { status, sentence };
+    let refuse = |status, sentence: String| NotTaken::new(status, sentence);
     let name = decode_name(name);
     let faulty = |fault: NameFault| refuse(400, fault.to_string());
     let topic = TopicName::from_bytes(&name).map_err(faulty)?;
@@ -173,7 +174,7 @@ pub(crate) fn outcome_line(outcome: &LineOutcome) -> String {
             let version = accepted.version.map_or("null".to_owned(), |version| quoted(&version.to_string()));
             format!("{{{line}\"version\":{version},\"readers\":{}}}\n", accepted.readers)
         }
-        Err(NotTaken { status, sentence }) => {
+        Err(NotTaken { status, sentence, .. }) => {
             format!("{{{line}\"status\":{status},\"error\":{}}}\n", quoted(sentence))
         }
     }
@@ -210,8 +211,7 @@ mod tests {
     fn what_publishers_are_told() {
         let accepted = |number| Accepted { version: Some(Version { number, ..VERSION }), readers: number };
         let taken = |line, number| LineOutcome { line, became: Ok(accepted(number)) };
-        let refused =
-            LineOutcome { line: 3, became: Err(NotTaken { status: 400, sentence: "\"a\"".into() }) };
+        let refused = LineOutcome { line: 3, became: Err(NotTaken::new(400, "\"a\"")) };
         assert_eq!(outcome_line(&taken(0, 9)), "{\"version\":\"e-9\",\"readers\":9}\n");
         assert_eq!(outcome_line(&taken(2, 9)), "{\"line\":2,\"version\":\"e-9\",\"readers\":9}\n");
         assert_eq!(outcome_line(&refused), "{\"line\":3,\"status\":400,\"error\":\"\\\"a\\\"\"}\n");

@@ -141,9 +141,8 @@ impl LiveWorker {
         let lines = reply::sharing(&self.shared.config.origins, request);
         match (endpoint, request.method) {
             (_, Method::Options) => reply::options(endpoint.allow(), &lines, answer),
-            (Endpoint::Events, Method::Get | Method::Head) => self.subscribe(rights, &lines, request, answer),
-            (Endpoint::Mercure, Method::Get | Method::Head) => {
-                self.subscribe(rights, &lines, request, answer)
+            (Endpoint::Events | Endpoint::Mercure, Method::Get | Method::Head) => {
+                self.subscribe(rights, endpoint, &lines, request, answer)
             }
             (Endpoint::Value(name), Method::Get | Method::Head) => {
                 self.poll(rights, name, &lines, request, answer)

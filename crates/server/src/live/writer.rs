@@ -153,9 +153,8 @@ impl Writer {
         // Where nothing is to be published there is nothing to repeat.
         let key = key.filter(|_| !lines.is_empty());
         if let Some((key, digest)) = &key {
-            let refused = |status, sentence: &str| {
-                Became::Body(BodyOutcome::refused(NotTaken { status, sentence: sentence.to_owned() }))
-            };
+            let refused =
+                |status, sentence: &str| Became::Body(BodyOutcome::refused(NotTaken::new(status, sentence)));
             match self.keys.look_up(key, *digest, now_ms) {
                 KeyUse::New => {}
                 KeyUse::Repeated(became) => return Became::Body(became),
@@ -194,7 +193,7 @@ impl Writer {
             }
             Err(fault) => {
                 counts.refused.fetch_add(1, Relaxed);
-                Err(NotTaken { status: fault.status(), sentence: fault.to_string() })
+                Err(NotTaken::new(fault.status(), fault.to_string()))
             }
         }
     }
@@ -212,8 +211,7 @@ impl Writer {
     /// Why publications are refused now; none if they may be numbered.
     fn refusal(&self) -> Option<NotTaken> {
         if self.shared.hands.get() == Hand::Gone {
-            let sentence = "another process serves now".to_owned();
-            return Some(NotTaken { status: 503, sentence });
+            return Some(NotTaken::new(503, "another process serves now"));
         }
         self.keeping.as_ref().and_then(Keeping::refusal)
     }

@@ -1,7 +1,7 @@
 //! The access log as the program holds it: set, reopened, finished, counted.
 //!
 //! Order of calls: [`AccessLog::new`] once, [`AccessLog::prepare`] and [`AccessLog::commit`] at start and
-//! whenever the configuration changed, one `Account` per worker, [`AccessLog::finish`] at the end.
+//! whenever the configuration changed, one `LogAccount` per worker, [`AccessLog::finish`] at the end.
 //! There is no thread before there is a log.
 
 use std::io;

@@ -1,7 +1,8 @@
 //! The account that a worker keeps for the access log, of each answer.
 //!
 //! It must cost a request nothing but one look while there is no log, and never make one wait. Order of calls
-//! for each request: [`Account::wanted`]; if anything is, [`Before::of`], the answer, and [`Account::note`].
+//! for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
+//! [`LogAccount::note`].
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -16,7 +17,7 @@ use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
 use super::record::{Record, ShownCertificate};
 
 /// The account of one worker.
-pub(crate) struct Account {
+pub(crate) struct LogAccount {
     log: Arc<AccessLog>,
     worker: u16,
     /// Made with the first line.
@@ -32,7 +33,7 @@ pub(crate) struct Before<'a> {
     guarded: &'a Cell<bool>,
 }
 
-impl Account {
+impl LogAccount {
     /// The account of one worker.
     pub(crate) fn new(log: Arc<AccessLog>, worker: u16) -> Self {
         Self { log, worker, feeder: None }

@@ -9,7 +9,7 @@ use staunch_engine::{Address, Answer, Context, Outbox, Outgoing, Refused, Stats,
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Event, Session};
 
-use super::account::{Account, Before};
+use super::account::{Before, LogAccount};
 use super::feeder::RING_BYTES;
 use super::{AccessLog, Field, Format, LogCounts, LogSettings, Notice, Target};
 use crate::content::testing::Folder;
@@ -36,7 +36,7 @@ fn few() -> Format {
 }
 
 /// Answers a request with ten bytes.
-fn ask(account: &mut Account, head: &str) {
+fn ask(account: &mut LogAccount, head: &str) {
     let (mut session, mut outgoing, stats) = (Session::new(0), Outgoing::default(), Stats::default());
     let mut input = head.as_bytes();
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
@@ -57,7 +57,7 @@ fn what_was_answered_is_written() {
     let folder = Folder::new();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     let log = AccessLog::new(notices().1);
-    let mut account = Account::new(Arc::clone(&log), 7);
+    let mut account = LogAccount::new(Arc::clone(&log), 7);
     ask(&mut account, "GET /before HTTP/1.1\r\nHost: a\r\n\r\n");
     log.set(Some(settings(&first, few()))).unwrap();
     ask(&mut account, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -114,7 +114,7 @@ fn a_log_that_cannot_be_opened_changes_nothing() {
     assert!(log.set(Some(settings(&folder.path().join("absent/log"), few()))).is_err());
     log.set(Some(settings(&path, few()))).unwrap();
     assert!(log.set(Some(settings(folder.path(), few()))).is_err());
-    ask(&mut Account::new(Arc::clone(&log), 0), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut LogAccount::new(Arc::clone(&log), 0), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(log.finish(PATIENCE));
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
@@ -125,7 +125,7 @@ fn a_full_disk_is_said_once_and_got_over() {
     let (said, notice) = notices();
     let log = AccessLog::new(notice);
     log.set(Some(settings(Path::new("/dev/full"), few()))).unwrap();
-    let mut account = Account::new(Arc::clone(&log), 0);
+    let mut account = LogAccount::new(Arc::clone(&log), 0);
     let refused = |unix_ms| Refused {
         address: ADDRESS,
         owner: None,
@@ -161,7 +161,7 @@ fn nobody_waits_for_a_log_that_stands_still() {
     let (said, notice) = notices();
     let log = AccessLog::new(notice);
     log.set(Some(settings(&path, few()))).unwrap();
-    let mut account = Account::new(Arc::clone(&log), 0);
+    let mut account = LogAccount::new(Arc::clone(&log), 0);
     let target = "x".repeat(4000);
     let head = format!("GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n");
     let requests = 3 * RING_BYTES / head.len();

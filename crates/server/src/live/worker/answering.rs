@@ -132,7 +132,7 @@ impl LiveWorker {
             return self.refuse_publisher(rights, lines, answer);
         }
         match endpoint {
-            Endpoint::Topic(_) => self.change(request, answer),
+            Endpoint::Topic(_) => self.change(endpoint, request, answer),
             _ => self.take_publications(rights, endpoint, lines, request, answer),
         }
     }
@@ -181,15 +181,29 @@ impl LiveWorker {
     }
 
     /// Answers a request that changes a topic, or has its body read first.
-    fn change(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+    fn change(&mut self, endpoint: Endpoint<'_>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if request.method == Method::Delete {
-            return self.collected(b"", request, answer);
+            return self.take_body(endpoint, b"", request, answer);
         }
         answer.collect(request, self.shared.config.value_bytes_max)
     }
 
     /// See [`staunch_engine::Handler::collected`].
     pub(crate) fn collected(&mut self, body: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match Endpoint::of(request.path) {
+            Some(endpoint) => self.take_body(endpoint, body, request, answer),
+            None => refuse(Status::INTERNAL_SERVER_ERROR, "the endpoint was lost", b"", answer),
+        }
+    }
+
+    /// Hands what a body publishes to the writer.
+    fn take_body(
+        &mut self,
+        endpoint: Endpoint<'_>,
+        body: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
         // Rights were looked at before the body came, and what a token granted is remembered. Meanwhile a
         // token may have ended, or a reload may have given the host to this site.
@@ -199,8 +213,8 @@ impl LiveWorker {
         if !rights.may_publish_something() {
             return self.refuse_publisher(&rights, &lines, answer);
         }
-        let mut read = match (Endpoint::of(request.path), BodyKind::of(request)) {
-            (Some(Endpoint::Topic(name)), _) => match read_change(name, request, body) {
+        let mut read = match (endpoint, BodyKind::of(request)) {
+            (Endpoint::Topic(name), _) => match read_change(name, request, body) {
                 Ok(publication) => {
                     let mut read = ReadBody::default();
                     read.take(0, Ok(publication));
@@ -211,7 +225,7 @@ impl LiveWorker {
             (_, Some(kind)) => read_body(kind, body, self.shared.config.value_bytes_max),
             (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, &lines, answer),
         };
-        if Endpoint::of(request.path) == Some(Endpoint::Mercure) {
+        if endpoint == Endpoint::Mercure {
             if read.lines.iter().any(|(_, publication)| publication.topics.iter().any(is_reserved)) {
                 let sentence = "`topic`: below /.well-known/mercure the hub alone speaks";
                 return refuse(Status::BAD_REQUEST, sentence, &lines, answer);
@@ -259,7 +273,7 @@ impl LiveWorker {
 /// Tells a publisher what became of its body.
 fn answer_published(outcome: &BodyOutcome, lines: &[u8], answer: Answer<'_>) -> Answered {
     match &outcome.fault {
-        Some((line, refused)) if outcome.has_lines && !refused.sentence.starts_with("line ") => {
+        Some((line, refused)) if outcome.has_lines && !refused.names_line => {
             let sentence = format!("line {line}: {}", refused.sentence);
             not_taken(&NotTaken { sentence, ..refused.clone() }, lines, answer)
         }

@@ -30,6 +30,7 @@ impl LiveWorker {
     pub(super) fn subscribe(
         &mut self,
         rights: &Rights,
+        endpoint: Endpoint<'_>,
         lines: &[u8],
         request: &Request<'_>,
         answer: Answer<'_>,
@@ -38,7 +39,7 @@ impl LiveWorker {
             return refuse_invalid(lines, answer);
         }
         let (grants, ends_at_s) = rights.reading();
-        let is_mercure = Endpoint::of(request.path) == Some(Endpoint::Mercure);
+        let is_mercure = endpoint == Endpoint::Mercure;
         let wish = match is_mercure {
             true => Wish::read_mercure(request, grants),
             false => Wish::read(request, grants),
