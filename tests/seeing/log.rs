@@ -46,6 +46,19 @@ fn combined_lines_are_what_was_asked() {
     }
 }
 
+/// An answer to HEAD has no body, whoever gives it: here one that comes too soon.
+#[test]
+fn no_body_is_counted_where_none_was_sent() {
+    let seen = start(&["--access-log", "{}/log", "--client-rate", "1/h"]);
+    let site = seen.server.address();
+    for _ in 0..2 {
+        say(site, b"HEAD /ten HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    }
+    let lines = await_lines(&logs(&seen.tree).join("log"), 2);
+    let last = lines.last().expect("two lines");
+    assert_eq!(behind_date(last), r#""HEAD /ten HTTP/1.1" 429 0 "-" "-""#);
+}
+
 /// A name is in the log only where a rule asked for a password, and there it is one word.
 #[test]
 fn names_of_users_are_asked_for() {

@@ -234,6 +234,9 @@ pub(crate) fn give<H: Handler>(port: &mut impl Port, body: Body<'_>, turn: &mut 
 
 /// A body that was to be collected is there.
 fn end_collecting<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
+    if !port.awaits() {
+        return;
+    }
     let Some(mut exchange) = take_exchange(port) else { return };
     let Life::Collecting { body, .. } = &mut exchange.life else { return };
     let body = std::mem::take(body);
@@ -247,6 +250,9 @@ fn end_collecting<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
 
 /// The body is longer than is collected.
 fn refuse_body<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
+    if !port.awaits() {
+        return;
+    }
     let Some(exchange) = take_exchange(port) else { return };
     port.stop_reading();
     let request = exchange.request.get();
@@ -300,6 +306,7 @@ pub(crate) fn turn_down<H: Handler>(
         false => _ = answer.misdirected(),
     });
     throw_body_away(port, request, turn);
+    let body_bytes = if request.method == Method::Head { 0 } else { body_bytes };
     turn.tell(None, status, body_bytes, Some(request));
 }
 

@@ -63,9 +63,10 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
                     let (port, turn) = self.at(stream);
                     life::break_off(port, Ended::Gone, turn);
                 }
-                Event::Refused { answered, .. } => {
-                    self.turn.context.stats.http2_refused.add(1);
-                    self.turn.tell_refused(answered, None);
+                Event::Refused { stream, answered, .. } => {
+                    let (_, turn) = self.at(stream);
+                    turn.context.stats.http2_refused.add(1);
+                    turn.tell_refused(answered, None);
                 }
                 Event::NeedInput => return None,
                 Event::Close { linger, fault } => {
