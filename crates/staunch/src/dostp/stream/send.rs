@@ -193,5 +193,6 @@ mod tests {
         assert!(rate("0").is_err() && rate("1000001").is_err());
         assert_eq!(deadline("5ms"), Ok(Duration::from_millis(5)));
         assert!(deadline("61s").is_err());
+        assert!(deadline("0").is_err_and(|error| error.contains("above 0")));
     }
 }
