@@ -34,7 +34,7 @@ pub fn size_bytes(text: &str) -> Result<u64, String> {
 /// A sentence that shows the right form.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match quantity(text, unit_ms) {
-        Some(0) => Err("a deadline of zero would close every connection at once".into()),
+        Some(0) => Err("a time of zero leaves no time for anything: write one above 0, such as 500ms".into()),
         Some(milliseconds) if milliseconds <= u64::from(u32::MAX) => Ok(Duration::from_millis(milliseconds)),
         Some(_) => Err("at most 49 days".into()),
         None => Err("write a duration such as 15s, 500ms, 2m or 1h".into()),

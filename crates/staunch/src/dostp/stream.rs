@@ -2,10 +2,12 @@
 //!
 //! The sender never says what was received: the receiver counts, and answers.
 
+mod bound;
 mod receive;
 mod report;
 mod score;
 mod send;
+mod window;
 mod words;
 
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use staunch_program::output;
 
 use super::super::ping::time;
 
@@ -20,6 +21,9 @@ pub(super) struct StreamReport {
     pub(super) lost: u64,
     /// Messages that came behind one that was sent after them.
     pub(super) out_of_order: u64,
+    /// Messages that had come before.
+    #[serde(default)]
+    pub(super) copies: u64,
     /// The jitter of RFC 3550, section 6.4.1, at the end.
     pub(super) jitter_us: f64,
     /// The longest time that a message took beyond the quickest before it.
@@ -39,16 +43,22 @@ pub(super) struct OneWay {
 impl StreamReport {
     /// A line for people, or of JSON.
     pub(super) fn shown(&self, json: bool) -> String {
-        if json { serde_json::to_string(self).unwrap_or_default() + "\n" } else { self.line() }
+        if !json {
+            return self.line();
+        }
+        let report = Self { from: output::printable(&self.from), ..self.clone() };
+        serde_json::to_string(&report).unwrap_or_default() + "\n"
     }
 
     /// A line for people.
     pub(super) fn line(&self) -> String {
-        let Self { from, sent, in_time, late, lost, out_of_order, jitter_us, held_us_most, .. } = self;
+        let from = output::printable(&self.from);
+        let Self { sent, in_time, late, lost, out_of_order, jitter_us, held_us_most, .. } = self;
+        let copies = if self.copies > 0 { format!(", {} copies", self.copies) } else { String::new() };
         let so_far = if self.is_whole { "" } else { " or more" };
         let mut text = format!(
             "from {from}: {sent}{so_far} sent, {in_time} in time, {late} too late, {lost} lost, \
-             {out_of_order} out of order; jitter {} (RFC 3550), held up {} at most",
+             {out_of_order} out of order{copies}; jitter {} (RFC 3550), held up {} at most",
             time((jitter_us * 1_000.0) as u64),
             time(held_us_most.saturating_mul(1_000))
         );
@@ -57,5 +67,20 @@ impl StreamReport {
             write!(text, "; one way {least} least, {mean} mean, {most} most").ok();
         }
         text + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_of_the_other_end_steer_no_terminal() {
+        let report = StreamReport { from: "a\u{1b}[2J\n\u{9b}b".into(), ..StreamReport::default() };
+        for json in [false, true] {
+            let shown = report.shown(json);
+            let line = shown.strip_suffix('\n').expect("a line");
+            assert!(!line.contains(char::is_control) && line.contains("[2J"), "{line:?}");
+        }
     }
 }

@@ -31,6 +31,9 @@ const RATE_MAX: u64 = 1_000_000;
 const ANSWER_PATIENCE: Duration = Duration::from_millis(100);
 const QUESTIONS_MAX: u32 = 20;
 
+/// What a receiver means that does not begin a stream.
+const FULL: &str = "the receiver there counts as many streams as it can: try again when one has ended";
+
 /// What the command line says.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -103,7 +106,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         output::print(&format!("stream to {to} {how}: {rate} messages of {size} bytes a second\n"));
     }
     let sent = send(arguments, &socket, (stream, to), &ended).map_err(said)?;
-    let answer = ask(&socket, &StreamQuestion { stream, asks: Asks::End { sent } }).map_err(said)?;
+    let unreported = |error: io::Error| match error.kind() {
+        ErrorKind::TimedOut => Failure { code: 1, text: "the stream was sent; no report came".to_owned() },
+        _ => said(error),
+    };
+    let answer = ask(&socket, &StreamQuestion { stream, asks: Asks::End { sent } }).map_err(unreported)?;
     let report = answer.report.ok_or_else(|| "the receiver tells nothing of this stream".to_owned())?;
     output::print(&report.shown(arguments.json));
     Ok(ExitCode::SUCCESS)
@@ -137,22 +144,33 @@ fn ask(socket: &Socket, question: &StreamQuestion) -> io::Result<StreamAnswer> {
     let words = words::write(question);
     for _ in 0..QUESTIONS_MAX {
         socket.send(&words)?;
+        let Some(answer) = await_answer(socket, question)? else { continue };
+        return if answer.is_full { Err(io::Error::other(FULL)) } else { Ok(answer) };
+    }
+    Err(io::Error::new(ErrorKind::TimedOut, "no answer of `staunch dostp stream receive` there"))
+}
+
+/// Waits for the answer to a question, whatever else comes meanwhile; `None` if it does not come soon.
+fn await_answer(socket: &Socket, question: &StreamQuestion) -> io::Result<Option<StreamAnswer>> {
+    let until_ms = clock::now_ms() + ANSWER_PATIENCE.as_millis() as u64;
+    while clock::now_ms() < until_ms {
         match socket.receive() {
             Ok(received) => {
                 let answer = words::read::<StreamAnswer>(&received.payload);
-                let asked_at_the_end = matches!(question.asks, Asks::End { .. });
-                let is_it = |answer: &StreamAnswer| {
-                    answer.stream == question.stream && answer.report.is_some() == asked_at_the_end
-                };
-                if let Some(answer) = answer.filter(is_it) {
-                    return Ok(answer);
+                if let Some(answer) = answer.filter(|answer| is_answer(answer, question)) {
+                    return Ok(Some(answer));
                 }
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(ErrorKind::TimedOut, "no answer of `staunch dostp stream receive` there"))
+    Ok(None)
+}
+
+fn is_answer(answer: &StreamAnswer, question: &StreamQuestion) -> bool {
+    let is_end = matches!(question.asks, Asks::End { .. });
+    answer.stream == question.stream && answer.report.is_some() == is_end
 }
 
 fn rate(text: &str) -> Result<u64, String> {
@@ -175,5 +193,6 @@ mod tests {
         assert!(rate("0").is_err() && rate("1000001").is_err());
         assert_eq!(deadline("5ms"), Ok(Duration::from_millis(5)));
         assert!(deadline("61s").is_err());
+        assert!(deadline("0").is_err_and(|error| error.contains("above 0")));
     }
 }

@@ -43,6 +43,9 @@ pub(super) struct StreamAnswer {
     pub(super) stream: u64,
     /// What was counted, at the end.
     pub(super) report: Option<StreamReport>,
+    /// Whether this stream is not counted, for as many as can be are counted already.
+    #[serde(default)]
+    pub(super) is_full: bool,
 }
 
 /// A question or an answer as a message.
