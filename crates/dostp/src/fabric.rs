@@ -41,7 +41,6 @@ pub use telling::Updated;
 use crate::header::Kind;
 use crate::kinds::collect::{Collector, Reporter};
 use crate::kinds::publish::Publisher;
-use crate::kinds::realtime;
 use crate::kinds::transact::{Caller, Service};
 use limits::{REPORTS_PER_SECOND, TOLD_MS};
 use nodes::Nodes;
@@ -169,7 +168,6 @@ pub struct Fabric<H> {
     /// real-time topics.
     gathered: [Vec<u8>; 2],
     deadline_us: u32,
-    realtime: realtime::Receiver,
     caller: Caller,
     service: Service,
     questions: Rate,
@@ -202,7 +200,6 @@ impl<H: Held> Fabric<H> {
             version: 0,
             gathered: Default::default(),
             deadline_us: settings.deadline_ms.saturating_mul(1_000),
-            realtime: realtime::Receiver::default(),
             caller: Caller::new(settings.seed),
             service: Service::default(),
             questions: Rate::default(),

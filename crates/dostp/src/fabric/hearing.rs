@@ -116,13 +116,17 @@ impl<H: Held> Fabric<H> {
     /// A message without a deadline, or the value of one that was not held up for longer. One that was is
     /// dropped: the next message of its stream, or a report, tells that it is missing, as if it were lost.
     fn in_time<'a>(&mut self, address: u16, payload: &'a [u8], now: Now) -> Option<&'a [u8]> {
-        let Some((_, _, value)) = realtime::read(payload) else { return Some(payload) };
+        let Some((budget_us, stamp_us, value)) = realtime::read(payload) else { return Some(payload) };
         self.counts.realtime_heard += 1;
-        // After a restart of its host a node's clock is another one: each start is a sender of its own.
-        let start = publish::read(value).map_or(0, |(epoch, ..)| epoch as u16);
-        let value = self.realtime.take((address, start), payload, now.ms.saturating_mul(1_000));
-        self.counts.late = self.realtime.late;
-        value
+        let Some(node) = self.nodes.hear(address, now.ms) else {
+            self.counts.nodes_full += 1;
+            return None;
+        };
+        let now_us = now.ms.saturating_mul(1_000);
+        let epoch = publish::read(value).map_or(0, |(epoch, ..)| epoch);
+        let is_late = node.held_us(epoch, realtime::took_us(stamp_us, now_us), now_us) > u64::from(budget_us);
+        self.counts.late += u64::from(is_late);
+        (!is_late).then_some(value)
     }
 
     fn take_report(&mut self, address: u16, payload: &[u8], now: Now) {

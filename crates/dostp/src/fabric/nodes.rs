@@ -11,6 +11,7 @@ use super::limits::{
 };
 use super::report::NodeReport;
 use super::stamp::Stamp;
+use crate::kinds::realtime::Quickest;
 
 /// An update that was not known, by one of its topics.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Node {
     pub(super) heard_ms: u64,
     /// The start of its stream of publications, and the last version that was heard of.
     stream: Option<(u32, u64)>,
+    /// The start of which realtime messages came, and the quickest of them.
+    quickest: Option<(u32, Quickest)>,
     pub(super) report: Option<NodeReport>,
     /// Whether it is to be asked for its values.
     pub(super) is_wanted: bool,
@@ -61,6 +64,7 @@ impl Node {
         Self {
             heard_ms: now_ms,
             stream: None,
+            quickest: None,
             report: None,
             is_wanted: false,
             differing: 0,
@@ -75,6 +79,15 @@ impl Node {
     /// Whether nothing was heard of it for a while.
     pub(super) fn is_silent(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.heard_ms) > SILENT_MS
+    }
+
+    /// How long a realtime message of this start was held up. After a restart its host's clock is another one.
+    pub(super) fn held_us(&mut self, epoch: u32, took_us: i64, now_us: u64) -> u64 {
+        if self.quickest.is_none_or(|(known, _)| known != epoch) {
+            self.quickest = None;
+        }
+        let (_, quickest) = self.quickest.get_or_insert_with(|| (epoch, Quickest::new(took_us, now_us)));
+        quickest.held_us(took_us, now_us)
     }
 
     /// A message of its stream bears this version, or a report names it. What follows in order needs no

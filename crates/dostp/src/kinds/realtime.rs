@@ -17,6 +17,9 @@ const SENDERS_MAX: usize = 4_096;
 /// How long the quickest message counts: clocks drift by up to 100 us a second, so not for long.
 const MEMORY_US: u64 = 60_000_000;
 
+/// Beyond this no deadline goes: a greater difference is that of a clock that was set, or of a forged stamp.
+const APART_US: u64 = 60_000_000;
+
 /// The payload of a message that may be held up for so long.
 pub fn stamp(value: &[u8], budget_us: u32, now_us: u64) -> Vec<u8> {
     let mut payload = vec![REALTIME, VERSION, 0, 0];
@@ -26,12 +29,40 @@ pub fn stamp(value: &[u8], budget_us: u32, now_us: u64) -> Vec<u8> {
     payload
 }
 
-/// The least difference between arrival and stamp, in this memory and in the one before.
+/// The least difference between arrival and stamp of one sender, in this memory and in the one before.
 #[derive(Debug, Clone, Copy)]
-struct Quickest {
+pub(crate) struct Quickest {
     least_us: i64,
     former_us: i64,
     since_us: u64,
+    heard_us: u64,
+}
+
+impl Quickest {
+    /// Begins with a message that took so long.
+    pub(crate) fn new(took_us: i64, now_us: u64) -> Self {
+        Self { least_us: took_us, former_us: took_us, since_us: now_us, heard_us: now_us }
+    }
+
+    /// How long a message was held up that took so long, beyond the quickest one.
+    pub(crate) fn held_us(&mut self, took_us: i64, now_us: u64) -> u64 {
+        let age_us = now_us.saturating_sub(self.since_us);
+        let is_apart = took_us.abs_diff(self.least_us.min(self.former_us)) > APART_US;
+        if age_us > 2 * MEMORY_US || is_apart {
+            *self = Self::new(took_us, now_us);
+        } else if age_us > MEMORY_US {
+            *self = Self { former_us: self.least_us, ..Self::new(took_us, now_us) };
+        }
+        self.heard_us = now_us;
+        self.least_us = self.least_us.min(took_us);
+        // The quickest is not slower than this message, whatever the clocks say.
+        took_us.wrapping_sub(self.least_us.min(self.former_us)).cast_unsigned()
+    }
+}
+
+/// The receiver's time less the sender's.
+pub(crate) fn took_us(stamp_us: u64, now_us: u64) -> i64 {
+    now_us.wrapping_sub(stamp_us).cast_signed()
 }
 
 /// Reads a payload: budget and the sender's time, both in us, and the value. `None` if it is of another kind.
@@ -75,21 +106,15 @@ impl Receiver {
     /// Takes a payload; says how it came, late or in time. `None` if it is of another kind.
     pub fn judge<'a>(&mut self, from: Sender, payload: &'a [u8], now_us: u64) -> Option<RealtimeArrival<'a>> {
         let (budget_us, stamp_us, value) = read(payload)?;
-        let took_us = now_us.wrapping_sub(stamp_us).cast_signed();
+        let took_us = took_us(stamp_us, now_us);
         if !self.quickest.contains_key(&from) && self.quickest.len() >= SENDERS_MAX {
             // What is held of the one unheard for longest is given up.
-            let oldest = self.quickest.iter().min_by_key(|(_, quickest)| quickest.since_us);
+            let oldest = self.quickest.iter().min_by_key(|(_, quickest)| quickest.heard_us);
             let oldest = oldest.map(|(sender, _)| *sender)?;
             self.quickest.remove(&oldest);
         }
-        let new = Quickest { least_us: took_us, former_us: took_us, since_us: now_us };
-        let quickest = self.quickest.entry(from).or_insert(new);
-        if now_us.saturating_sub(quickest.since_us) > MEMORY_US {
-            *quickest = Quickest { least_us: took_us, former_us: quickest.least_us, since_us: now_us };
-        }
-        quickest.least_us = quickest.least_us.min(took_us);
-        // The quickest is not slower than this message, whatever the clocks say.
-        let held_us = took_us.wrapping_sub(quickest.least_us.min(quickest.former_us)).cast_unsigned();
+        let quickest = self.quickest.entry(from).or_insert_with(|| Quickest::new(took_us, now_us));
+        let held_us = quickest.held_us(took_us, now_us);
         let is_late = held_us > u64::from(budget_us);
         self.late += u64::from(is_late);
         Some(RealtimeArrival { value, took_us, held_us, is_late })
@@ -146,5 +171,42 @@ mod tests {
         };
         assert!(at(1_000_000, 10) && !at(2_000_000, 500));
         assert!(!at(62_000_000, 500) && at(123_000_000, 500));
+    }
+
+    #[test]
+    fn after_a_long_silence_the_drift_of_clocks_makes_nothing_late() {
+        let mut receiver = Receiver::default();
+        let mut at = |now_us: u64, took_us: u64| {
+            receiver.take((7, 1), &stamp(b"", 100, now_us - took_us), now_us).is_some()
+        };
+        // Three hours, in which the clocks came apart by 1 s.
+        assert!(at(2_000_000, 10) && at(10_802_000_000, 1_000_010) && at(10_803_000_000, 1_000_110));
+        assert!(!at(10_804_000_000, 1_000_111));
+    }
+
+    #[test]
+    fn a_stamp_of_the_future_or_a_clock_that_stood_still_makes_nothing_late_that_follows() {
+        let mut receiver = Receiver::default();
+        let mut at =
+            |now_us: u64, stamp_us: u64| receiver.take((7, 1), &stamp(b"", 100, stamp_us), now_us).is_some();
+        assert!(at(1_000_000_000, 999_999_990));
+        assert!(at(1_000_001_000, 9_000_000_000_000) && at(1_000_002_000, 1_000_001_990));
+        assert!(!at(1_000_003_000, 1_000_002_000));
+        // The sender stood still for 100 s.
+        assert!(at(1_000_004_000, 900_003_000) && at(1_000_005_000, 900_004_000));
+    }
+
+    #[test]
+    fn strangers_take_no_place_of_a_sender_that_speaks() {
+        let mut receiver = Receiver::default();
+        let mut at = |from: Sender, now_us: u64, took_us: u64| {
+            receiver.take(from, &stamp(b"", 100, now_us - took_us), now_us).is_some()
+        };
+        assert!(at((7, 1), 1_000_000, 10));
+        for number in 0..2 * SENDERS_MAX as u16 {
+            let now_us = 1_000_001 + u64::from(number);
+            assert!(at((8, number), now_us, 10));
+            assert!(!at((7, 1), now_us, 500));
+        }
     }
 }

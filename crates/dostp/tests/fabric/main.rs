@@ -176,8 +176,8 @@ fn a_host_that_begins_anew_is_in_time_although_its_clock_is_another_one() {
     world.start(1, &SITES);
     world.run(1_000);
     world.deliver(0, &hostile::data(9, &told(1, 50_000_000, "a")));
-    world.deliver(0, &hostile::data(9, &told(1, 40_000_000, "late")));
-    world.deliver(0, &hostile::data(9, &told(2, 7, "b")));
+    world.deliver(0, &hostile::data(9, &told(1, 49_990_000, "late")));
+    world.deliver(0, &hostile::data(9, &told(2, 49_980_000, "b")));
     world.run(10);
     let values = world.values(0, 0);
     assert_eq!(values.keys().collect::<Vec<_>>(), [&"a", &"b"]);
