@@ -200,7 +200,7 @@ fn real_time_topics_that_come_too_late_or_not_at_all_are_caught_up() {
     second.signal(Signal::CONT);
     until("one that is late", || second.count("messages_late") > 0);
     second.await_value("quotes.a", "50");
-    // What is lost altogether is asked for as well.
+    // A message that is lost altogether is asked for as well.
     lan.set_joined(2, false);
     first.put("quotes.b", "lost");
     lan.set_joined(2, true);

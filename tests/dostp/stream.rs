@@ -61,7 +61,7 @@ fn what_waits_for_a_receiver_that_stands_still_is_late() {
     kill_process(process, Signal::TERM).expect("our own process");
     let output = sender.wait_with_output().expect("our own process");
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
-    // Those of 200 ms wait until it goes on: the first of them for nearly as long.
+    // Messages of 200 ms wait until the receiver goes on: the first of them for nearly as long.
     assert!(count(&report, "late") > 100 && count(&report, "in_time") > 0, "{report}");
     assert!(count(&report, "held_us_most") > 100_000, "{report}");
     assert_eq!(receiver.end_by_itself(), Some(0));

@@ -88,7 +88,7 @@ pub struct FabricSettings {
     pub seed: u64,
     /// Sites with topics, in the order in which they are numbered here.
     pub sites: Vec<FabricSite>,
-    /// How long a message with updates of real-time topics may be held up.
+    /// The longest that a message with updates of real-time topics may be held up.
     pub deadline_ms: u32,
 }
 

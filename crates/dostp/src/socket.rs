@@ -200,7 +200,7 @@ impl Socket {
     /// Sends a message to this address, whose frames bear PRIORITY: for what has to be there in time.
     ///
     /// # Errors
-    /// Those of [`Socket::send_to`].
+    /// The errors are those of [`Socket::send_to`].
     pub fn send_with_priority(&self, payload: &[u8], address: SocketAddrV4) -> io::Result<usize> {
         let low = self.endpoint().destination(*address.ip())?;
         self.send_message((Kind::Data, None), (low, address.port()), true, payload)
@@ -209,7 +209,7 @@ impl Socket {
     /// Sends a frame of a transaction with this id.
     ///
     /// # Errors
-    /// Those of [`Socket::send_to`].
+    /// The errors are those of [`Socket::send_to`].
     pub fn send_transaction(
         &self,
         kind: Kind,

@@ -37,7 +37,7 @@ pub enum Departure {
 
 /// The application behind the connections of one worker.
 ///
-/// One that has several parts says once to which of them an exchange belongs ([`Answered::owned_by`]). Every
+/// A handler with several parts says once to which of them an exchange belongs ([`Answered::owned_by`]). Every
 /// later event names it: [`Answer::owner`], [`Open::owner`], [`Finished::owner`], or an argument.
 pub trait Handler {
     /// What another thread sends, to answer a request that was told to wait or to tell the worker something.

@@ -13,7 +13,7 @@ const LINE: usize = 72;
 const SEEDS: u64 = 20;
 const STEP_S: f64 = 0.1;
 
-/// What is counted of one run.
+/// The counts of one run.
 struct Played {
     measured: Measured,
     /// Requests served in each step, and how many waited at its end.

@@ -25,7 +25,7 @@ use crate::owner::OwnerPart;
 use crate::sites::{SitesShared, SitesWorker};
 use crate::status::StatusPage;
 
-/// What a request passes and who may answer it, shared by the fronts of all workers.
+/// The parts that requests pass and that answer them, shared by the fronts of all workers.
 #[derive(Clone)]
 pub struct FrontParts {
     /// The table of sites, which answer whatever nobody else does.
@@ -34,7 +34,7 @@ pub struct FrontParts {
     pub live: Option<Arc<LiveSites>>,
     /// The page about the server.
     pub page: Option<Arc<StatusPage>>,
-    /// Which hosts are led to HTTPS.
+    /// The hosts that are led to HTTPS.
     pub https: Arc<HttpsHosts>,
     /// The access log.
     pub log: Arc<AccessLog>,
@@ -55,7 +55,7 @@ pub struct Front {
     live: Option<Box<LiveParts>>,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
-    /// Nothing but content of the only site can be meant, unless hosts are led to HTTPS.
+    /// Whether a request can mean nothing but content of the only site, unless hosts are led to HTTPS.
     is_direct: bool,
 }
 
@@ -183,7 +183,7 @@ impl Front {
         }
     }
 
-    /// Nothing waits for its mail any more, or its owner was never there.
+    /// Answers 500: the owner of the exchange is not there.
     #[cold]
     fn answer_lost(answer: Answer<'_>) -> Answered {
         answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")

@@ -1,4 +1,4 @@
-//! What other threads tell workers.
+//! Letters of other threads to workers.
 //!
 //! A letter says nothing of its recipient: the exchange it is sent to has an owner, and a letter to a worker
 //! names one (`owner`).
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::live::mail::LiveMail;
 use crate::shared::{Letter, SiteShared};
 
-/// What another thread tells a worker, or an exchange of it that waits.
+/// A letter of another thread to a worker, or to an exchange of it that waits.
 pub struct Mail(pub(crate) Told);
 
-/// What is told, by the thread that tells it.
+/// The content of a letter, by the thread that writes it.
 pub(crate) enum Told {
     /// By the crew, of this site.
     Site(Arc<SiteShared>, Letter),

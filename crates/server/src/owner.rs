@@ -1,8 +1,8 @@
-//! Which part of the front an exchange belongs to, as the engine brings it back with each event.
+//! The part of the front that an exchange belongs to, as the engine brings it back with each event.
 
 use staunch_engine::Owner;
 
-/// What begins exchanges behind the front, and answers them to their end.
+/// A part of the front: it begins exchanges, and answers them to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnerPart {
     /// Any site: mail of the crew says which one.

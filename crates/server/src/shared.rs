@@ -30,7 +30,7 @@ use crate::queue::{Bounds, Full, Queue};
 use crate::rules::auth::{Auth, Tag};
 use crate::rules::{self, Rules, Ruling};
 
-/// What the crew tells an exchange that waits.
+/// A letter of the crew to an exchange that waits.
 pub(crate) enum Letter {
     /// The outcome of a load, and what it was asked for.
     Loaded(Outcome, Purpose),

@@ -1,4 +1,4 @@
-//! What the server knows about itself, as JSON at a path of the operator's choice.
+//! The page about the server, as JSON at a path of the operator's choice.
 //!
 //! The page must never be reachable unless asked for, and never cost a request elsewhere more than a
 //! comparison.

@@ -56,8 +56,8 @@ impl Way {
 /// The name of UDP in results.
 pub(super) const UDP: &str = "UDP";
 /// The processor of the host that serves, and of the one that asks.
-const SERVER_CPU: &str = "0";
-const CLIENT_CPU: &str = "1";
+pub(super) const SERVER_CPU: usize = 0;
+pub(super) const CLIENT_CPU: usize = 1;
 /// How long a process is waited for until it serves.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -164,7 +164,7 @@ impl Lan {
     /// The command fails, or takes much longer than it is meant to: then it is ended.
     pub(super) fn ask(&self, words: &[&str], meant: Duration, scratch: &Path) -> Result<String, String> {
         let words = inside(&self.client, words);
-        running::run_on(CLIENT_CPU, &words, meant, scratch).map(|watched| watched.output)
+        running::run_on(&CLIENT_CPU.to_string(), &words, meant, scratch).map(|watched| watched.output)
     }
 }
 
@@ -227,7 +227,7 @@ impl HostService {
     }
 
     fn spawn(
-        (cpu, namespace): (&str, &str),
+        (cpu, namespace): (usize, &str),
         name: &str,
         words: &[&str],
         folder: &Path,
@@ -246,7 +246,7 @@ impl HostService {
     /// Makes sure that the process goes on.
     ///
     /// # Errors
-    /// How it ended, with its words.
+    /// The end of the service, with the words that it printed.
     pub(super) fn is_there(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(Some(status)) => Err(self.ended(status)),

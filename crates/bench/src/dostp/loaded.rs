@@ -1,7 +1,7 @@
 //! The scenario of round trips beside crowds of TCP and UDP on the same cable: by a packet ring, asleep and
 //! looking, without keys and with them, and by UDP beside each.
 //!
-//! This module owns what is run. Figures of different rounds must never be compared.
+//! This module owns which runs there are. Figures of different rounds must never be compared.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ const TRIPS: u32 = 2_000;
 /// The paper has 173 to 179 us by DOSTP and more than 293 by UDP.
 const PAPER: f64 = 0.62;
 
-/// What is run: a way, its name in results, and further words of both ends.
+/// A run: a way to the network, its name in results, and further words for the commands of both ends.
 struct Kind {
     way: Way,
     name: String,

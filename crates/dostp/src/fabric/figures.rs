@@ -10,11 +10,11 @@ pub struct FabricCounts {
     pub messages_told: u64,
     /// Messages with updates that came.
     pub messages_heard: u64,
-    /// Those of them that had a deadline.
+    /// Messages that had a deadline.
     pub realtime_told: u64,
     /// Messages with a deadline that came.
     pub realtime_heard: u64,
-    /// Those of them that came too late.
+    /// Messages that came too late.
     pub late: u64,
     /// Updates of this node that were told.
     pub records_told: u64,

@@ -81,7 +81,7 @@ impl Node {
         now_ms.saturating_sub(self.heard_ms) > SILENT_MS
     }
 
-    /// How long a realtime message of this start was held up. A host started again has another clock.
+    /// The time that a realtime message of this start was held up. A host started again has another clock.
     pub(super) fn held_us(&mut self, epoch: u32, took_us: i64, now_us: u64) -> u64 {
         if self.quickest.is_none_or(|(known, _)| known != epoch) {
             self.quickest = None;

@@ -39,12 +39,12 @@ pub(crate) struct Quickest {
 }
 
 impl Quickest {
-    /// Begins with a message that took so long.
+    /// A quickest message that took so long, for a sender of which no other is known.
     pub(crate) fn new(took_us: i64, now_us: u64) -> Self {
         Self { least_us: took_us, former_us: took_us, since_us: now_us, heard_us: now_us }
     }
 
-    /// How long a message was held up that took so long, beyond the quickest one.
+    /// The time that a message was held up beyond the quickest one.
     pub(crate) fn held_us(&mut self, took_us: i64, now_us: u64) -> u64 {
         let age_us = now_us.saturating_sub(self.since_us);
         let is_apart = took_us.abs_diff(self.least_us.min(self.former_us)) > APART_US;
@@ -82,7 +82,7 @@ pub struct RealtimeArrival<'a> {
     pub value: &'a [u8],
     /// The receiver's time less the sender's: how long the message took, if both have one clock.
     pub took_us: i64,
-    /// How long it took beyond the quickest message of its sender.
+    /// The time that the message took beyond the quickest one of its sender.
     pub held_us: u64,
     /// Whether that is more than its budget.
     pub is_late: bool,

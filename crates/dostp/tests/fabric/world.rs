@@ -17,7 +17,7 @@ pub(crate) const PORT: u16 = 5290;
 /// The time of day at the begin.
 const WALL_MS: u64 = 1_700_000_000_000;
 
-/// How topics with a deadline begin, and how long their messages may be held up.
+/// The names of topics with a deadline begin so, and the longest that their messages may be held up.
 pub(crate) const REALTIME: &str = "quotes.";
 pub(crate) const DEADLINE_MS: u32 = 5;
 

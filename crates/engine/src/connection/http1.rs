@@ -1,7 +1,7 @@
 //! The one exchange of HTTP/1.1 that is not over at once, as its life sees it, and the body of its request.
 //!
-//! It must never be on the way of a request that is answered at once, nor take bytes of a body that is
-//! wanted for bytes that are to be ignored.
+//! This module must never be on the way of a request that is answered at once, nor take bytes of a body that
+//! is wanted for bytes that are to be ignored.
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Event, Session};
@@ -21,7 +21,7 @@ use crate::exchange::under_way::UnderWay;
 use crate::handler::{Body, Handler};
 use crate::limits::{IGNORED_BYTES_MAX, OUTGOING_BYTES_MAX, WRITTEN_BYTES_MAX};
 
-/// What is lent of a connection of HTTP/1.1.
+/// The parts of a connection of HTTP/1.1 that its exchange needs, borrowed for one event.
 pub(super) struct OnlyPort<'c> {
     session: &'c mut Session,
     exchanges: &'c mut Exchanges,
@@ -220,7 +220,7 @@ impl Connection {
     }
 }
 
-/// So much stands to be sent that no more of the request's body is taken: what it leads to has no place.
+/// Whether so much stands to be sent that no more of the request's body is taken, for its echo had no place.
 fn is_full(outgoing: &Outgoing) -> bool {
     outgoing.written_bytes() >= WRITTEN_BYTES_MAX || outgoing.length_bytes() >= OUTGOING_BYTES_MAX
 }

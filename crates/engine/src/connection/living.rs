@@ -1,6 +1,7 @@
 //! Events for one exchange of a connection that is not over at once, whichever protocol carries it.
 //!
-//! It must never be on the way of a request that is answered at once, nor decide where an exchange goes.
+//! This module must never be on the way of a request that is answered at once, nor decide where an exchange
+//! goes.
 
 use staunch_protocol::Request;
 

@@ -11,7 +11,7 @@ pub struct Address {
     pub slot: u32,
     /// Which use of the slot, and in HTTP/1.1 which of its exchanges.
     pub generation: u32,
-    /// Which stream of the connection, where it has streams.
+    /// The stream of the connection, where it has streams.
     pub stream: StreamRef,
 }
 

@@ -1,7 +1,7 @@
 //! The exchanges of a connection that are not over at once.
 //!
-//! It owns 16 bytes of a slot, and what they point to: they say which protocol the connection speaks. It must
-//! cost a request that is answered at once no more than one look.
+//! This module owns 16 bytes of a slot, and the exchanges that they point to: they say which protocol the
+//! connection speaks. A request that is answered at once must cost no more than one look at them.
 
 use super::address::StreamRef;
 use super::http2::Http2;

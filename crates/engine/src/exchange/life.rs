@@ -1,7 +1,7 @@
 //! The life of an exchange that is not over at once: waiting, collecting, going on, ended or broken.
 //!
-//! This life is the same whatever protocol carries it; what differs stands behind a port. It must never be
-//! on the way of a request that is answered at once, nor tell the end of an exchange twice.
+//! The life of an exchange is the same whatever protocol carries it; differences stand behind a port. This
+//! module must never be on the way of a request that is answered at once, nor tell the end of an exchange twice.
 
 use staunch_protocol::http1::BodyOut;
 use staunch_protocol::{KeptRequest, Method, Request, Status};
@@ -18,10 +18,10 @@ use crate::clients::TOO_SOON_BODY;
 use crate::handler::{Body, Departure, Handler};
 use crate::upstream::{Upstream, UpstreamEvent};
 
-/// How long a request has waited that has just come, and whose exchange it is: nobody's yet.
+/// A request that has just come: it has waited for 0 ms, and its exchange has no owner yet.
 pub(crate) const NEW: (u32, Owner) = (0, Owner(0));
 
-/// What became of an answer that goes on.
+/// The outcome of an attempt to move an answer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     /// Nothing: its handler has said nothing new.
@@ -95,7 +95,7 @@ pub(crate) fn resume<H: Handler>(
     turn: &mut Turn<'_, H>,
     ask_handler: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> Answered,
 ) {
-    // That it is over may not have been told yet.
+    // The session may know that the stream is over, and not have told it yet.
     if !is_waiting(port) || !port.awaits() {
         return;
     }

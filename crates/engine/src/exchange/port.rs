@@ -1,4 +1,4 @@
-//! What the life of an exchange asks of the protocol that carries it.
+//! The port of an exchange: the protocol that carries it, as its life sees that.
 //!
 //! A port stands for one exchange at a time: the only one of a connection of HTTP/1.1
 //! (`connection/http1.rs`), or that of one stream of HTTP/2 (`connection/http2/port.rs`). A port must never
@@ -15,7 +15,7 @@ use super::pen::Pen;
 use super::rendered::Rendered;
 use super::under_way::UnderWay;
 
-/// What the life of an exchange asks of the protocol that carries it.
+/// The protocol that carries an exchange, as the life of the exchange sees it.
 pub(crate) trait Port {
     /// Where the exchange stands; nothing where its stream is gone.
     fn under_way(&self) -> Option<&UnderWay>;
@@ -44,7 +44,7 @@ pub(crate) trait Port {
     /// The worker is coming to its end, and a request that waited is about to be answered.
     fn note_draining(&mut self) {}
 
-    /// What the answer is written with, and into what.
+    /// The pen that writes the answer, and the bytes that it writes to.
     fn pen<'a>(&'a mut self, rendered: &'a mut Rendered) -> (Pen<'a>, &'a mut Outgoing);
 
     /// Where the pieces of an answer go that goes on.

@@ -66,7 +66,7 @@ impl UnderWay {
         }
     }
 
-    /// What is known of an answer that goes on.
+    /// The state of an answer that goes on.
     pub(crate) fn open(&self) -> Option<OpenState> {
         match self {
             Self::Exchange(exchange) => match exchange.life {

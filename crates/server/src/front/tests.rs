@@ -1,4 +1,4 @@
-//! What the front tells its parts of events that no handler answered.
+//! The front tells its parts of events that no handler answered.
 
 use std::time::Duration;
 

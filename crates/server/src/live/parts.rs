@@ -1,6 +1,6 @@
 //! A worker's parts of the live data of all sites: which part a request is for.
 //!
-//! It must cost a request for a file nothing: its path is looked at first.
+//! Looking for the owner of a request must cost one for a file nothing: the path is looked at first.
 
 use std::sync::Arc;
 

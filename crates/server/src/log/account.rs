@@ -1,7 +1,7 @@
 //! The account that a worker keeps for the access log, of each answer.
 //!
-//! It must cost a request nothing but one look while there is no log, and never make one wait. Order of calls
-//! for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
+//! The account must cost a request nothing but one look while there is no log, and never make one wait. Order of
+//! calls for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
 //! [`LogAccount::note`].
 
 use std::cell::Cell;
@@ -39,7 +39,7 @@ impl LogAccount {
         Self { log, worker, feeder: None }
     }
 
-    /// What the log wants of each request, as bits; 0: there is no log.
+    /// The fields that the log wants of each request, as bits; 0: there is no log.
     #[inline]
     pub(crate) fn wanted(&self) -> u32 {
         self.log.wanted()

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 
 use crate::config::Failure;
 
-/// What stands at the end of the help.
+/// The end of the help text.
 const EXAMPLES: &str = "\
 Examples:
   staunch dostp stream receive -I eth1                          on the one node
@@ -26,7 +26,7 @@ Examples:
 Jitter is that of RFC 3550 (6.4.1). Clocks are not compared: late is what was held up for longer than the
 deadline beyond the quickest message. The time of one way is told where both ends have one clock.";
 
-/// What the command line says.
+/// The command line of `staunch dostp stream`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

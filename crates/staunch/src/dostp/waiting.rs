@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 /// Waits for these descriptors; says what became of each.
 ///
 /// # Errors
-/// Those of poll(2).
+/// The errors are those of poll(2).
 pub(super) fn ready(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<Vec<PollFlags>> {
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
     let mut awaited: Vec<PollFd<'_>> =
@@ -25,7 +25,7 @@ pub(super) fn ready(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> 
 /// A stream that can be read as soon as the process is to end.
 ///
 /// # Errors
-/// Those of socketpair(2) and sigaction(2).
+/// The errors are those of socketpair(2) and sigaction(2).
 pub(super) fn ended() -> io::Result<UnixStream> {
     let (ended, end) = UnixStream::pair()?;
     for signal in [SIGTERM, SIGINT] {

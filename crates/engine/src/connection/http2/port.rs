@@ -1,6 +1,7 @@
 //! Streams of HTTP/2 as the life of an exchange sees them, one at a time.
 //!
-//! It owns what is lent of a connection for one round. It must never hand over more than windows grant.
+//! This module owns the parts of a connection that are borrowed for one round. A port must never hand over
+//! more than the windows of HTTP/2 grant.
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::BodyOut;
@@ -19,8 +20,8 @@ use crate::exchange::under_way::UnderWay;
 use crate::exchange::{Exchange, Life};
 use crate::limits::{BEHIND_BYTES_MAX, OUTGOING_BYTES_MAX};
 
-/// What is lent of a connection: its session and its streams stand in the pen, and so does the number of the
-/// stream in hand.
+/// The parts of a connection of HTTP/2 that its exchanges need, borrowed for one round. The session, the
+/// streams and the number of the stream in hand stand in the pen.
 pub(in crate::connection) struct StreamPort<'r> {
     pub(super) pen: &'r mut Http2Pen,
     pub(super) outgoing: &'r mut Outgoing,
@@ -28,7 +29,7 @@ pub(in crate::connection) struct StreamPort<'r> {
     pub(super) is_sending: bool,
     pub(super) peer_ended: bool,
     pub(super) turned_away: bool,
-    /// So much is written into a container before it is sent.
+    /// The bytes of answers that are written before they are sent.
     pub(super) written_bytes_max: usize,
 }
 

@@ -1,7 +1,7 @@
 //! A round of events of an HTTP/2 connection.
 //!
-//! It owns their order, and which stream is in hand. It must never look at further requests while enough
-//! stands to be sent, nor give a byte of a body before those that came earlier.
+//! A round owns the order of its events, and knows which stream is in hand. A round must never look at further
+//! requests while enough stands to be sent, nor give a byte of a body before those that came earlier.
 
 use staunch_protocol::Request;
 use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};
@@ -99,7 +99,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
         turn.context.stats.requests.add(1);
     }
 
-    /// Some of a body has come. While nobody can take it, it is held: its peer may send no more of a body
+    /// A piece of a body has come. While nobody can take it, it is held: its peer may send no more of a body
     /// than its window, which grows only by what was given.
     fn take_body(&mut self, number: u32, piece: &[u8]) {
         let (port, turn) = self.at(number);

@@ -1,8 +1,8 @@
 //! A bound on what strangers can make a receiver do in a second.
 //!
-//! It counts what was refused. It must never read a clock.
+//! A bound counts what it refused. A bound must never read a clock.
 
-/// So many a second, and no more.
+/// A bound for events a second.
 #[derive(Debug)]
 pub(super) struct PerSecond {
     most: u32,
@@ -17,7 +17,7 @@ impl PerSecond {
         Self { most, began_ms: 0, admitted: 0, refused: 0 }
     }
 
-    /// Begins another second if one is over; says how many were refused in that one.
+    /// Begins another second if the present one is over, and gives how many events were refused in that.
     pub(super) fn turn(&mut self, now_ms: u64) -> u64 {
         if now_ms.saturating_sub(self.began_ms) < 1_000 {
             return 0;

@@ -1,6 +1,6 @@
 //! `staunch dostp stream receive`: counts what comes of streams, and answers their senders.
 //!
-//! It must never hold more than so many streams, nor end because of what a sender sends.
+//! A receiver must never hold more than `STREAMS_MAX` streams, nor end because of what a sender sends.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -36,13 +36,13 @@ const TOLD_PER_SECOND_MAX: u32 = STREAMS_MAX as u32;
 /// Answers in a second: more than all senders ask for who ask again each 100 ms.
 const ANSWERS_PER_SECOND_MAX: u32 = 1_000;
 
-/// How long senders get answers after the last stream that was to be counted: an answer can be lost.
+/// The time for which senders get answers after the last stream that `--count` asks for: an answer can be lost.
 const LINGER_MS: u64 = 1_000;
 
-/// How often it is looked for such.
+/// The pause between two looks for streams that have ended.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What the command line says.
+/// The command line of `staunch dostp stream receive`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -132,7 +132,7 @@ fn take(socket: &Socket, streams: &mut Streams) -> io::Result<bool> {
 struct Stream {
     score: Score,
     heard_ms: u64,
-    /// What was told of it, once it is over.
+    /// The report of the stream, once it is over.
     report: Option<StreamReport>,
     /// Whether it is one of those that were counted.
     is_counted: bool,
@@ -165,7 +165,7 @@ impl Streams {
         Self { clock, json, known: HashMap::new(), counted: 0, closes_ms: None, lines, answers }
     }
 
-    /// Begins another second of what is bounded, if one is over.
+    /// Begins another second of the bounds for lines and answers, if the present one is over.
     fn turn(&mut self, now_ms: u64) {
         self.answers.turn(now_ms);
         let untold = self.lines.turn(now_ms);
@@ -174,7 +174,7 @@ impl Streams {
         }
     }
 
-    /// Begins no more streams, and soon ends.
+    /// Whether the receiver begins no more streams, and soon ends.
     fn close(&mut self, now_ms: u64) {
         self.closes_ms.get_or_insert(now_ms.saturating_add(LINGER_MS));
     }
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(ask(&mut streams, 1, 8, end()), None, "a stream that was never begun");
         assert!(ask(&mut streams, 1_000, 7, begin()).is_some_and(|answer| !answer.is_full));
         assert_eq!((streams.known.len(), streams.counted), (STREAMS_MAX, 1));
-        // Those of which no message came are over, and not counted.
+        // Streams of which no message came are over, and not counted.
         streams.conclude(SILENCE_MS + 1);
         assert_eq!((streams.counted, streams.is_any_open()), (1, false));
     }
@@ -357,7 +357,7 @@ mod tests {
         let answer = ask(&mut streams, 1, 7, Asks::End { sent: 3 });
         let report = answer.and_then(|answer| answer.report).expect("a report");
         assert_eq!((report.sent, report.is_whole, report.lost, streams.counted), (3, true, 1, 1));
-        // What comes after its end is no part of it.
+        // A message that comes after the end of a stream is no part of it.
         take(&mut streams, 2, 3 * SILENCE_MS);
         assert!(!streams.is_any_open());
     }

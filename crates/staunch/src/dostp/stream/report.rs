@@ -1,4 +1,4 @@
-//! What a receiver has counted of a stream, as it is told to the sender and to people.
+//! The report about a stream, as its receiver tells it to the sender and to people.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use staunch_program::output;
 
 use super::super::ping::time;
 
-/// What was counted.
+/// The counts of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct StreamReport {
     /// The receiver's word for the sender: its address and its port.
@@ -28,11 +28,11 @@ pub(super) struct StreamReport {
     pub(super) jitter_us: f64,
     /// The longest time that a message took beyond the quickest before it.
     pub(super) held_us_most: u64,
-    /// How long a message took, where both ends have one clock.
+    /// The one-way times of messages, where both ends have one clock.
     pub(super) one_way_us: Option<OneWay>,
 }
 
-/// How long messages took.
+/// The one-way times of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct OneWay {
     pub(super) least: u64,

@@ -1,6 +1,6 @@
-//! What a receiver counts of one stream.
+//! The counts that a receiver keeps of one stream.
 //!
-//! It owns the arithmetic of lateness, loss and jitter. It must never read a clock.
+//! This module owns the arithmetic of lateness, loss and jitter. A score must never read a clock.
 
 use staunch_dostp::kinds::Sender;
 use staunch_dostp::kinds::realtime::{self, Receiver};
@@ -12,7 +12,7 @@ use super::words;
 /// The sender of a stream, which has a [`Receiver`] of its own.
 const SENDER: Sender = (1, 1);
 
-/// How fast jitter follows: RFC 3550, section 6.4.1.
+/// The gain with which jitter follows: RFC 3550, section 6.4.1.
 const JITTER_GAIN: f64 = 1.0 / 16.0;
 
 /// Messages that a stream may have at once, beyond one for each microsecond since it began: no sender's
@@ -29,7 +29,7 @@ pub(super) struct Score {
     /// When it was begun.
     begun_us: u64,
     numbers: Window,
-    /// How many there were, once the sender has said so.
+    /// The number of messages that were sent, once the sender has said so.
     sent: Option<u64>,
     received: u64,
     took_us: i64,
@@ -113,10 +113,10 @@ impl Score {
         true
     }
 
-    /// What was counted until now.
+    /// The report about the stream until now.
     pub(super) fn report(&self) -> StreamReport {
         let sent = self.sent.unwrap_or(self.numbers.end());
-        // What somebody else sent with a greater number hides no loss.
+        // A message of somebody else with a greater number hides no loss.
         let received = self.received.saturating_sub(self.numbers.count_from(sent));
         StreamReport {
             sent,

@@ -1,6 +1,6 @@
 //! `staunch dostp stream send`: messages by a schedule, each with the time at which it went.
 //!
-//! It must never send before its schedule, nor take for received what the receiver has not counted.
+//! A sender must never send before its schedule, nor take for received what the receiver has not counted.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -27,14 +27,14 @@ const SIZE_MAX: u64 = 256 << 10;
 /// Messages a second at most: more is no schedule but as fast as possible, which `bench --one-way` does.
 const RATE_MAX: u64 = 1_000_000;
 
-/// How long an answer is waited for before it is asked for again, and how often it is.
+/// The time for which an answer is waited for before the question is repeated, and how often it is sent.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(100);
 const QUESTIONS_MAX: u32 = 20;
 
-/// What a receiver means that does not begin a stream.
+/// The sentence for a receiver that begins no stream.
 const FULL: &str = "the receiver there counts as many streams as it can: try again when one has ended";
 
-/// What the command line says.
+/// The command line of `staunch dostp stream send`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// IPv4 address of the node that receives

@@ -1,8 +1,8 @@
-//! Which of the last numbers of a stream have come.
+//! A memory of the last numbers of a stream: which of them have come.
 //!
-//! It owns a bitmap of one size. A number before it must never be taken for new.
+//! A window owns a bitmap of one size. A number before the bitmap must never be taken for new.
 
-/// How far behind the greatest a number may come and still be known for new or for a copy.
+/// The farthest behind the greatest that a number may come and still be known for new or for a copy.
 pub(super) const WINDOW: u64 = 16_384;
 
 /// Whether a number came before.
@@ -54,7 +54,7 @@ impl Window {
         Coming::New
     }
 
-    /// How many came of those at or above this one, as far as they are remembered.
+    /// The count of numbers at or above this one that have come, as far as they are remembered.
     pub(super) fn count_from(&self, number: u64) -> u64 {
         let first = number.max(self.end.saturating_sub(WINDOW));
         (first..self.end).filter(|number| self.has(*number)).count() as u64

@@ -1,6 +1,6 @@
-//! What the ends of a stream say to each other: questions and answers as JSON, and the head of each value.
+//! The words between the ends of a stream: questions and answers as JSON, and the head of each message.
 //!
-//! It owns these bytes. They must never be believed: anybody on the network may send some.
+//! This module owns these bytes. They must never be believed: anybody on the network may send some.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ pub(super) const HEAD_BYTES: usize = 32;
 /// The longest question or answer.
 const WORDS_BYTES_MAX: usize = 4_096;
 
-/// What the sender asks.
+/// A question of the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StreamQuestion {
     /// The number of the stream, drawn by its sender.
@@ -32,16 +32,16 @@ pub(super) struct StreamQuestion {
 pub(super) enum Asks {
     /// Is somebody there? With the name of the sender's clock; empty where it has none.
     Begin { clock: String },
-    /// So many were sent: what has come?
+    /// The sender has sent so many, and asks what has come.
     End { sent: u64 },
 }
 
-/// What the receiver says.
+/// An answer of the receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StreamAnswer {
     /// The number of the stream.
     pub(super) stream: u64,
-    /// What was counted, at the end.
+    /// The counts, at the end of the stream.
     pub(super) report: Option<StreamReport>,
     /// Whether this stream is not counted, for as many as can be are counted already.
     #[serde(default)]
