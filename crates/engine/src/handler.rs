@@ -37,8 +37,8 @@ pub enum Departure {
 
 /// The application behind the connections of one worker.
 ///
-/// A handler with several parts says once to which of them an exchange belongs ([`Answered::owned_by`]). Every
-/// later event names it: [`Answer::owner`], [`Open::owner`], [`Finished::owner`], or an argument.
+/// A handler with several parts says once to which of them an exchange belongs ([`Answered::owned_by`]).
+/// Every later event names it: [`Answer::owner`], [`Open::owner`], [`Finished::owner`], or an argument.
 pub trait Handler {
     /// What another thread sends, to answer a request that was told to wait or to tell the worker something.
     type Mail: Send + 'static;

@@ -72,7 +72,7 @@ impl Crowds {
         Ok(Self { stop, came, threads, began: Instant::now(), lines, asking, web })
     }
 
-    /// Tells both crowds in words: how many requests a second were answered, and how many datagrams have come.
+    /// Tells both crowds in words: how many requests a second were answered, how many datagrams came.
     ///
     /// # Errors
     /// A crowd that is over, or never came.

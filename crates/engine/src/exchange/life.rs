@@ -1,7 +1,8 @@
 //! The life of an exchange that is not over at once: waiting, collecting, going on, ended or broken.
 //!
 //! The life of an exchange is the same whatever protocol carries it; differences stand behind a port. This
-//! module must never be on the way of a request that is answered at once, nor tell the end of an exchange twice.
+//! module must never be on the way of a request that is answered at once, nor tell the end of an exchange
+//! twice.
 
 use staunch_protocol::http1::BodyOut;
 use staunch_protocol::{KeptRequest, Method, Request, Status};

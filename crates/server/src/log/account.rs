@@ -1,7 +1,7 @@
 //! The account that a worker keeps for the access log, of each answer.
 //!
-//! The account must cost a request nothing but one look while there is no log, and never make one wait. Order of
-//! calls for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
+//! The account must cost a request nothing but one look while there is no log, and never make one wait. Order
+//! of calls for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
 //! [`LogAccount::note`].
 
 use std::cell::Cell;

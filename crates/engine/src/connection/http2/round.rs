@@ -1,7 +1,7 @@
 //! A round of events of an HTTP/2 connection.
 //!
-//! A round owns the order of its events, and knows which stream is in hand. A round must never look at further
-//! requests while enough stands to be sent, nor give a byte of a body before those that came earlier.
+//! A round owns the order of its events, and knows which stream is in hand. A round must never look at
+//! further requests while enough stands to be sent, nor give a byte of a body before those that came earlier.
 
 use staunch_protocol::Request;
 use staunch_protocol::http2::{ErrorCode, Event, WorkerMemory};

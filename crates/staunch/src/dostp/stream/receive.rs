@@ -36,7 +36,7 @@ const TOLD_PER_SECOND_MAX: u32 = STREAMS_MAX as u32;
 /// Answers in a second: more than all senders ask for who ask again each 100 ms.
 const ANSWERS_PER_SECOND_MAX: u32 = 1_000;
 
-/// The time for which senders get answers after the last stream that `--count` asks for: an answer can be lost.
+/// The time for which senders get answers after the last stream of `--count`: an answer can be lost.
 const LINGER_MS: u64 = 1_000;
 
 /// The pause between two looks for streams that have ended.
