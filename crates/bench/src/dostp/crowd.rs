@@ -91,8 +91,8 @@ impl Crowds {
             return Err("no request of the crowd was answered".to_owned());
         }
         Ok(format!(
-            "crowds: of {REQUESTS} requests for {PAGE_BYTES} bytes by TCP {answered:.0} a second were answered, \
-             and {came:.0} datagrams of {DATAGRAM_BYTES} bytes a second came by UDP: {}",
+            "crowds: of {REQUESTS} requests for {PAGE_BYTES} bytes by TCP {answered:.0} a second were \
+             answered, and {came:.0} datagrams of {DATAGRAM_BYTES} bytes a second came by UDP: {}",
             self.asking.command
         ))
     }
