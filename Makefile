@@ -21,7 +21,7 @@ help: ## Say what can be made
 
 run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1:8080
 	@test -e $(TARGET)/quick/staunch || \
-	  echo "building $(TARGET)/quick/staunch: once, some minutes on two processors"
+	  echo "building $(TARGET)/quick/staunch: once, six minutes on two processors"
 	cargo build --profile quick --package staunch
 	@umask 077; od -An -N32 -tx1 /dev/urandom | tr -d ' \n' > $(TARGET)/publish-token
 	@echo "the program is $(TARGET)/quick/staunch: $(TARGET)/quick/staunch serve DIR serves another folder"
