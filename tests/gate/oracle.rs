@@ -79,9 +79,13 @@ fn behind_ipv6(packet: &[u8]) -> Option<Inside<'_>> {
     if head[0] >> 4 != 6 {
         return None;
     }
-    let length = usize::from(u16::from_be_bytes([head[4], head[5]]));
-    let mut rest = packet.get(40..40 + length)?;
     let mut next = head[6];
+    let length = match usize::from(u16::from_be_bytes([head[4], head[5]])) {
+        // Behind a header of options for each hop Linux takes no length for "all there is" (RFC 2675, section 3).
+        0 if next == 0 => packet.len() - 40,
+        length => length,
+    };
+    let mut rest = packet.get(40..40 + length)?;
     let mut is_part = false;
     for _ in 0..EXTENSIONS_MAX {
         if !matches!(next, 0 | 43 | 44 | 60) {

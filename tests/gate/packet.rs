@@ -11,6 +11,8 @@ struct Making {
     /// Where the header of IP begins, and where its number of the next header is written.
     internet: Option<(usize, usize)>,
     is_ipv6: bool,
+    /// Whether a word has said the packet's length.
+    has_length: bool,
     /// Where the segment begins.
     segment: usize,
     /// The frame's length at last: filled up, or cut.
@@ -60,7 +62,10 @@ impl Making {
                 self.frame[at] = self.frame[at] & 0xf0 | number(value) as u8;
             }
             "part" => self.set16(self.internet().0 + 6, number(value)),
-            "length" => self.set16(self.internet().0 + if self.is_ipv6 { 4 } else { 2 }, number(value)),
+            "length" => {
+                self.set16(self.internet().0 + if self.is_ipv6 { 4 } else { 2 }, number(value));
+                self.has_length = true;
+            }
             "port" => self.set16(self.segment + 2, number(value)),
             "from-port" => self.set16(self.segment, number(value)),
             "sequence" => self.set16(self.segment + 6, number(value)),
@@ -151,7 +156,7 @@ impl Making {
             } else {
                 (at + 2, self.frame.len() - at)
             };
-            if self.frame[length_at..length_at + 2] == [0, 0] {
+            if !self.has_length {
                 self.set16(length_at, length);
             }
         }
