@@ -89,6 +89,8 @@ pub const TOKEN_LEEWAY_S: u64 = 30;
 pub const HMAC_KEY_BYTES_MIN: usize = 32;
 /// Shortest RSA key (RFC 7518, section 3.3).
 pub const RSA_KEY_BITS_MIN: u32 = 2048;
+/// Longest RSA key: what verifying one token costs has a bound.
+pub const RSA_KEY_BITS_MAX: u32 = 8192;
 /// Most commands of one message of a WebSocket: clients send what waited while they connected.
 pub const COMMANDS_PER_MESSAGE_MAX: usize = 256;
 /// Bytes of all values, rings and forms unless told otherwise.

@@ -6,11 +6,13 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use p256::ecdsa::signature::Verifier as _;
-use sha2::Sha256;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
+};
+use ring::{agreement, hmac};
 
-use crate::limits::{HMAC_KEY_BYTES_MIN, RSA_KEY_BITS_MIN};
+use crate::limits::{HMAC_KEY_BYTES_MIN, RSA_KEY_BITS_MAX, RSA_KEY_BITS_MIN};
 
 /// A key that checks signatures.
 #[derive(Clone)]
@@ -21,10 +23,12 @@ pub struct Key {
 
 #[derive(Clone)]
 enum Kind {
-    Hs256(Vec<u8>),
-    Es256(p256::ecdsa::VerifyingKey),
-    EdDsa(ed25519_dalek::VerifyingKey),
-    Rs256(rsa::pkcs1v15::VerifyingKey<Sha256>),
+    Hs256(hmac::Key),
+    /// An uncompressed point (SEC 1, section 2.3.3).
+    Es256(UnparsedPublicKey<[u8; 65]>),
+    EdDsa(UnparsedPublicKey<[u8; 32]>),
+    /// Modulus and exponent, most significant byte first, without zeros before it.
+    Rs256(RsaPublicKeyComponents<Vec<u8>>),
 }
 
 /// Why a key cannot be used.
@@ -34,6 +38,8 @@ pub enum KeyFault {
     ShortSecret,
     /// An RSA key has fewer than 2048 bits.
     ShortRsa,
+    /// An RSA key has more than 8192 bits.
+    LongRsa,
     /// Not a set of keys in JSON.
     NoSet(String),
     /// The key with this number, from 1, is not complete, or no point of its curve.
@@ -47,6 +53,7 @@ impl fmt::Display for KeyFault {
         match self {
             Self::ShortSecret => write!(f, "a secret has at least {HMAC_KEY_BYTES_MIN} bytes"),
             Self::ShortRsa => write!(f, "an RSA key has at least {RSA_KEY_BITS_MIN} bits"),
+            Self::LongRsa => write!(f, "an RSA key has at most {RSA_KEY_BITS_MAX} bits"),
             Self::NoSet(told) => write!(f, "not a set of keys (JWKS): {told}"),
             Self::Broken(number) => write!(f, "key {number} of the set is not complete or not valid"),
             Self::Empty => write!(f, "the set has no key for HS256, ES256, EdDSA or RS256"),
@@ -72,7 +79,7 @@ impl Key {
         if secret.len() < HMAC_KEY_BYTES_MIN {
             return Err(KeyFault::ShortSecret);
         }
-        Ok(Self { id: None, kind: Kind::Hs256(secret.to_vec()) })
+        Ok(Self { id: None, kind: Kind::Hs256(hmac::Key::new(hmac::HMAC_SHA256, secret)) })
     }
 
     /// Whether it is a shared secret, by which tokens can be made.
@@ -101,21 +108,16 @@ impl Key {
     /// The signature of a message by a shared secret; the other keys are public.
     pub(super) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         let Kind::Hs256(secret) = &self.kind else { return None };
-        let mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
-        Some(mac.chain_update(message).finalize().into_bytes().to_vec())
+        Some(hmac::sign(secret, message).as_ref().to_vec())
     }
 
     /// Whether the signature is the key's.
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.kind {
-            Kind::Hs256(secret) => Hmac::<Sha256>::new_from_slice(secret)
-                .is_ok_and(|mac| mac.chain_update(message).verify_slice(signature).is_ok()),
-            Kind::Es256(key) => p256::ecdsa::Signature::from_slice(signature)
-                .is_ok_and(|signature| key.verify(message, &signature).is_ok()),
-            Kind::EdDsa(key) => ed25519_dalek::Signature::from_slice(signature)
-                .is_ok_and(|signature| key.verify_strict(message, &signature).is_ok()),
-            Kind::Rs256(key) => rsa::pkcs1v15::Signature::try_from(signature)
-                .is_ok_and(|signature| key.verify(message, &signature).is_ok()),
+            Kind::Hs256(secret) => hmac::verify(secret, message, signature).is_ok(),
+            Kind::Es256(key) => key.verify(message, signature).is_ok(),
+            Kind::EdDsa(key) => key.verify(message, signature).is_ok(),
+            Kind::Rs256(key) => key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature).is_ok(),
         }
     }
 }
@@ -151,21 +153,53 @@ fn read_kind(entry: &serde_json::Value, number: usize) -> Result<Option<Kind>, K
         ("oct", _) if is_for("HS256") => Some(Key::secret(&member("k")?)?.kind),
         ("EC", "P-256") if is_for("ES256") => {
             let point = [&[4][..], &member("x")?, &member("y")?].concat();
-            Some(Kind::Es256(p256::ecdsa::VerifyingKey::from_sec1_bytes(&point).map_err(|_| broken())?))
+            let point = point.try_into().ok().filter(is_on_p256).ok_or_else(broken)?;
+            Some(Kind::Es256(UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)))
         }
         ("OKP", "Ed25519") if is_for("EdDSA") => {
             let bytes = member("x")?.try_into().map_err(|_| broken())?;
-            Some(Kind::EdDsa(ed25519_dalek::VerifyingKey::from_bytes(&bytes).map_err(|_| broken())?))
+            Some(Kind::EdDsa(UnparsedPublicKey::new(&ED25519, bytes)))
         }
         ("RSA", _) if is_for("RS256") => {
-            let number = |bytes: Vec<u8>| rsa::BoxedUint::from_be_slice_vartime(&bytes);
-            let (modulus, exponent) = (number(member("n")?), number(member("e")?));
-            if modulus.bit_width_vartime() < RSA_KEY_BITS_MIN {
-                return Err(KeyFault::ShortRsa);
+            let (n, e) = (without_zeros(member("n")?), without_zeros(member("e")?));
+            match bits(&n) {
+                ..RSA_KEY_BITS_MIN => return Err(KeyFault::ShortRsa),
+                RSA_KEY_BITS_MIN..=RSA_KEY_BITS_MAX if is_odd(&n) && is_exponent(&e) => {}
+                RSA_KEY_BITS_MIN..=RSA_KEY_BITS_MAX => return Err(broken()),
+                _ => return Err(KeyFault::LongRsa),
             }
-            let key = rsa::PublicKey::new(modulus, exponent).map_err(|_| broken())?;
-            Some(Kind::Rs256(rsa::pkcs1v15::VerifyingKey::new(key)))
+            Some(Kind::Rs256(RsaPublicKeyComponents { n, e }))
         }
         _ => None,
     })
+}
+
+/// Whether an uncompressed point is one of P-256: agreeing on a secret with it looks, for verifying looks only
+/// when there is a signature.
+fn is_on_p256(point: &[u8; 65]) -> bool {
+    let theirs = agreement::UnparsedPublicKey::new(&agreement::ECDH_P256, point);
+    agreement::EphemeralPrivateKey::generate(&agreement::ECDH_P256, &SystemRandom::new())
+        .is_ok_and(|own| agreement::agree_ephemeral(own, &theirs, |_| ()).is_ok())
+}
+
+/// A number of JWK without the zeros before its first byte.
+fn without_zeros(mut number: Vec<u8>) -> Vec<u8> {
+    let zeros = number.iter().take_while(|&&byte| byte == 0).count();
+    number.drain(..zeros);
+    number
+}
+
+/// How many bits a number without zeros before it has.
+fn bits(number: &[u8]) -> u32 {
+    let first = number.first().map_or(0, |byte| 8 - byte.leading_zeros());
+    u32::try_from(number.len().saturating_sub(1) * 8).unwrap_or(u32::MAX).saturating_add(first)
+}
+
+fn is_odd(number: &[u8]) -> bool {
+    number.last().is_some_and(|byte| byte & 1 == 1)
+}
+
+/// Whether a number is an exponent that signatures are verified with: odd, from 3 to 33 bits.
+fn is_exponent(number: &[u8]) -> bool {
+    is_odd(number) && (2..=33).contains(&bits(number))
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashMapExt as _};
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN};
 
 use super::granted::{Granted, TokenFault};
 use crate::limits::{TOKENS_REFUSED_REMEMBERED_MAX, TOKENS_REMEMBERED_MAX};
@@ -22,11 +22,11 @@ pub enum KnownToken {
 
 /// What tokens grant, by their digests.
 pub struct TokenMemory {
-    known: HashMap<[u8; 32], std::sync::Arc<Granted>>,
-    order: VecDeque<[u8; 32]>,
+    known: HashMap<[u8; SHA256_OUTPUT_LEN], std::sync::Arc<Granted>>,
+    order: VecDeque<[u8; SHA256_OUTPUT_LEN]>,
     /// Why each was refused, and when, in seconds since 1970.
-    refused: HashMap<[u8; 32], (TokenFault, u64)>,
-    refused_order: VecDeque<[u8; 32]>,
+    refused: HashMap<[u8; SHA256_OUTPUT_LEN], (TokenFault, u64)>,
+    refused_order: VecDeque<[u8; SHA256_OUTPUT_LEN]>,
 }
 
 impl Default for TokenMemory {
@@ -90,6 +90,8 @@ impl TokenMemory {
     }
 }
 
-fn digest(token: &[u8]) -> [u8; 32] {
-    Sha256::digest(token).into()
+fn digest(token: &[u8]) -> [u8; SHA256_OUTPUT_LEN] {
+    let mut digest = [0; SHA256_OUTPUT_LEN];
+    digest.copy_from_slice(ring::digest::digest(&SHA256, token).as_ref());
+    digest
 }

@@ -1,7 +1,8 @@
 //! Tokens that hold, and each way in which one does not.
 
-use ed25519_dalek::Signer as _;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use super::*;
@@ -40,8 +41,7 @@ fn signed_by(header: Value, claims: &Value, sign: impl Fn(&[u8]) -> Vec<u8>) -> 
 }
 
 fn hmac(secret: &[u8], message: &[u8]) -> Vec<u8> {
-    let mac = Hmac::<sha2::Sha256>::new_from_slice(secret).unwrap();
-    mac.chain_update(message).finalize().into_bytes().to_vec()
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), message).as_ref().to_vec()
 }
 
 fn hs256(header: Value, claims: &Value) -> String {
@@ -180,13 +180,14 @@ fn what_is_made_is_taken_and_nothing_else_is_made() {
 /// payload can be chosen.
 #[test]
 fn keys_of_every_algorithm() {
-    let seed = [7; 32];
-    let signing = ed25519_dalek::SigningKey::from_bytes(&seed);
-    let x = URL_SAFE_NO_PAD.encode(signing.verifying_key().as_bytes());
+    let signing = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let x = URL_SAFE_NO_PAD.encode(signing.public_key());
     let ed = json!({"kty": "OKP", "crv": "Ed25519", "x": x, "kid": "ed"});
-    let ec_key = p256::ecdsa::SigningKey::from_slice(&seed).unwrap();
-    let point = ec_key.verifying_key().to_sec1_point(false);
-    let [ex, ey] = [point.x(), point.y()].map(|half| URL_SAFE_NO_PAD.encode(half.unwrap()));
+    let random = SystemRandom::new();
+    let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+    let ec_key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, made.as_ref(), &random).unwrap();
+    let (ex, ey) = ec_key.public_key().as_ref()[1..].split_at(32);
+    let [ex, ey] = [ex, ey].map(|half| URL_SAFE_NO_PAD.encode(half));
     let ec = json!({"kty": "EC", "crv": "P-256", "x": ex, "y": ey, "use": "sig"});
     let other = json!({"kty": "EC", "crv": "P-521"});
     let set = json!({"keys": [ed, ec, other, {"kty": "oct", "use": "enc"}]}).to_string();
@@ -195,15 +196,12 @@ fn keys_of_every_algorithm() {
     assert_eq!(names, ["EdDSA", "ES256"]);
     let issuers = [issuer(keys)];
     let check = |token: String| verify(token.as_bytes(), &issuers, NOW_S).map(|_| ());
-    let ed_sign = |message: &[u8]| signing.sign(message).to_bytes().to_vec();
+    let ed_sign = |message: &[u8]| signing.sign(message).as_ref().to_vec();
     assert_eq!(check(signed_by(json!({"alg": "EdDSA"}), &claims(), ed_sign)), Ok(()));
     assert_eq!(check(signed_by(json!({"alg": "EdDSA", "kid": "ed"}), &claims(), ed_sign)), Ok(()));
     let another = json!({"alg": "EdDSA", "kid": "other"});
     assert_eq!(check(signed_by(another, &claims(), ed_sign)), Err(TokenFault::Algorithm));
-    let ec_sign = |message: &[u8]| {
-        let signature: p256::ecdsa::Signature = p256::ecdsa::signature::Signer::sign(&ec_key, message);
-        signature.to_bytes().to_vec()
-    };
+    let ec_sign = |message: &[u8]| ec_key.sign(&random, message).unwrap().as_ref().to_vec();
     assert_eq!(check(signed_by(json!({"alg": "ES256"}), &claims(), ec_sign)), Ok(()));
     assert_eq!(check(signed_by(json!({"alg": "ES256"}), &claims(), ed_sign)), Err(TokenFault::Signature));
     // A secret made of a public key's bytes signs nothing: the key is not one of HS256.
@@ -247,6 +245,28 @@ fn keys_that_cannot_be_used() {
         set(json!({"kty": "EC", "crv": "P-256", "x": "AQAB", "y": "AQAB"})),
         Some(KeyFault::Broken(1))
     );
+    // 32 bytes each, but no point of the curve.
+    let half = URL_SAFE_NO_PAD.encode([7; 32]);
+    assert_eq!(
+        set(json!({"kty": "EC", "crv": "P-256", "x": half, "y": half})),
+        Some(KeyFault::Broken(1))
+    );
+    let rsa = |bits: usize, last: u8, exponent: &str| {
+        let mut modulus = vec![0xff; bits / 8];
+        modulus.push(last);
+        modulus.remove(0);
+        // A zero before the number is the sign of ASN.1, which some programs leave there.
+        modulus.insert(0, 0);
+        set(json!({"kty": "RSA", "n": URL_SAFE_NO_PAD.encode(modulus), "e": exponent}))
+    };
+    assert_eq!(rsa(2048, 0xff, "AQAB"), None);
+    assert_eq!(rsa(2040, 0xff, "AQAB"), Some(KeyFault::ShortRsa));
+    assert_eq!(rsa(8200, 0xff, "AQAB"), Some(KeyFault::LongRsa));
+    assert_eq!(rsa(2048, 0xfe, "AQAB"), Some(KeyFault::Broken(1)), "even");
+    for exponent in ["", "AQ", "AA", "Ag", "A____w"] {
+        let is_good = exponent == "A____w";
+        assert_eq!(rsa(2048, 0xff, exponent), (!is_good).then_some(KeyFault::Broken(1)), "{exponent}");
+    }
     assert_eq!(set(json!({"kty": "OKP", "crv": "Ed25519", "x": "AQAB"})), Some(KeyFault::Broken(1)));
     assert_eq!(set(json!({"kty": "OKP", "crv": "X25519", "x": "AQAB"})), Some(KeyFault::Empty));
     assert!(matches!(read_keys(b"{}"), Err(KeyFault::NoSet(_))));
