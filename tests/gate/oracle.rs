@@ -81,7 +81,7 @@ fn behind_ipv6(packet: &[u8]) -> Option<Inside<'_>> {
     }
     let mut next = head[6];
     let length = match usize::from(u16::from_be_bytes([head[4], head[5]])) {
-        // Behind a header of options for each hop Linux takes no length for "all there is" (RFC 2675, section 3).
+        // Before a header of options for each hop Linux takes no length for "all there is" (RFC 2675, 3).
         0 if next == 0 => packet.len() - 40,
         length => length,
     };

@@ -18,7 +18,7 @@ use crate::config::Failure;
 
 /// The file that is looked for.
 const FILE: &str = "staunch-load";
-/// Its commands.
+/// Commands of the second program, which `staunch` starts.
 const COMMANDS: [&str; 3] = ["load", "model", "lab"];
 /// Exit codes of shells when there is no such program, and when one cannot be run.
 const CODE_MISSING: u8 = 127;

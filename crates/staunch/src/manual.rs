@@ -15,7 +15,7 @@ use crate::config::Failure;
 /// For which shell.
 #[derive(Args)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell that the completions are for
     #[arg(value_name = "bash|zsh|fish", value_parser = shell)]
     shell: Shell,
 }

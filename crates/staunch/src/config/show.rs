@@ -31,7 +31,7 @@ struct Show {
     #[command(flatten)]
     flags: Flags,
 
-    /// As JSON
+    /// Print JSON instead of TOML
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! One running process, held so that its PID cannot become another's.
+//! A running process, held so that its PID cannot become another's.
 //!
 //! It must never be sent a signal before it was seen to be `staunch serve`.
 

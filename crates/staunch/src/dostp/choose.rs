@@ -23,7 +23,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// One round, by a socket of its own: an interface has room for one kind of AF_XDP at a time.
+    /// Runs a round by a socket of its own: an interface has room for one kind of AF_XDP at a time.
     fn run(&mut self, address: Ipv4Addr, link: &NodeLink, payload: &[u8], count: u32) {
         if self.refusal.is_none() {
             self.refusal = self.round(address, link, payload, count).err();

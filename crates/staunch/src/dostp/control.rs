@@ -130,7 +130,7 @@ pub(super) fn answer(listener: &UnixListener, socket: &Socket) {
 /// Asks the node that listens there.
 ///
 /// # Errors
-/// Nobody listens, or what it says cannot be read.
+/// No node listens at the path, or what it says cannot be read.
 pub(super) fn ask(path: &Path) -> Result<Status, Failure> {
     let failed = |error: io::Error| Failure {
         code: CODE_NOBODY,

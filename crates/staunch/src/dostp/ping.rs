@@ -109,7 +109,7 @@ fn ask(socket: &Socket, arguments: &Arguments, sequence: u64) -> io::Result<Answ
         }
         socket.set_read_timeout(Some(left))?;
         match socket.receive() {
-            // One that comes late bears another number.
+            // An answer that comes late bears another number.
             Ok(received) if received.payload == question => {
                 return Ok(Answer::Came(clock::now_ns() - begun_ns));
             }

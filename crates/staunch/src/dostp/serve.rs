@@ -114,7 +114,7 @@ fn serve(arguments: &Arguments, listener: &UnixListener, ended: &UnixStream) -> 
     }
 }
 
-/// One turn after the other, until a signal comes or the interface goes.
+/// Takes turns until a signal comes or the interface goes.
 fn turns(
     arguments: &Arguments,
     socket: &Socket,

@@ -35,7 +35,7 @@ impl Trips {
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) =>
                 {
                     self.lost += 1;
-                    // Nobody is there: the rest of the round would only take its time.
+                    // No peer is there: the rest of the round would only take its time.
                     if self.times_ns.is_empty() {
                         return Ok(());
                     }

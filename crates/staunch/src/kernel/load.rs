@@ -14,7 +14,7 @@ use super::module::NAME;
 use super::obstacle;
 use crate::config::Failure;
 
-/// Who serves a connection.
+/// Contexts of the kernel that serve a connection.
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     /// A thread each
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
 
-    /// Who serves a connection [default: ready]
+    /// Context that serves a connection [default: ready]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
 

@@ -13,7 +13,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// From now on.
+    /// The kernel's log from its present end on.
     pub(super) fn from_now() -> Self {
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let file = File::options().read(true).custom_flags(flags).open("/dev/kmsg");

@@ -26,13 +26,13 @@ const TOLD_BYTES: usize = 16 * 1024;
 /// What happened to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileChange {
-    /// It was written and closed, or has got this name.
+    /// A file of this name was written and closed, or has got the name.
     Written(OsString),
-    /// It was removed, or has got another name.
+    /// The file of this name was removed, or has got another.
     Gone(OsString),
 }
 
-/// See the module's text.
+/// A folder that is followed: each file is the value of a topic.
 pub(super) struct TopicFolder {
     path: PathBuf,
     /// What every topic's name begins with.
@@ -51,7 +51,7 @@ impl TopicFolder {
     /// Watches a folder by inotify.
     ///
     /// # Errors
-    /// It cannot be watched.
+    /// The folder cannot be watched.
     pub(super) fn new(path: &Path, prefix: &str, value_bytes_max: u64, deletes: bool) -> io::Result<Self> {
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
         let changes = WatchFlags::CLOSE_WRITE

@@ -19,7 +19,7 @@ use super::regular::open_regular;
 /// lines come this late.
 const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// See the module's text.
+/// A file that is followed, line by line, as `tail -F` does.
 pub(super) struct Followed {
     path: PathBuf,
     line_bytes_max: u64,

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// Opens a file for reading; none if there is something else of that name, such as a folder or a pipe.
 ///
 /// # Errors
-/// It is a symbolic link, is not there, or may not be read.
+/// The file is a symbolic link, is not there, or may not be read.
 pub(super) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     // Before it is opened, for opening some devices does something.
     let found = lstat(path)?;

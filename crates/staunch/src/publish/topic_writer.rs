@@ -77,7 +77,7 @@ impl std::fmt::Display for PutFault {
     }
 }
 
-/// See the module's text.
+/// A publisher's connection to one server.
 #[derive(Debug)]
 pub(super) struct TopicWriter {
     authority: String,
@@ -89,7 +89,7 @@ impl TopicWriter {
     /// For the server of a URL.
     ///
     /// # Errors
-    /// It is none, or one by TLS.
+    /// The URL is none, or one by TLS.
     pub(super) fn new(url: &str, token: String) -> Result<Self, String> {
         let rest = url.strip_prefix("http://");
         let rest = rest.ok_or_else(|| {
@@ -110,7 +110,7 @@ impl TopicWriter {
     /// Sets the value of a topic.
     ///
     /// # Errors
-    /// Nobody answers, or the server does not take it: what it said.
+    /// The server does not answer, or does not take the value: what it said.
     pub(super) fn put(&mut self, topic: &str, content: &TopicValue) -> Result<(), PutFault> {
         let TopicValue { kind, value, key } = content;
         let length = value.len();
@@ -160,7 +160,7 @@ impl TopicWriter {
     }
 
     fn ask(&mut self, request: &[u8]) -> std::io::Result<(u16, String)> {
-        // It stays away unless the whole answer came.
+        // The connection is kept only if the whole answer came.
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => self.connect()?,
@@ -307,7 +307,7 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.read_exact(&mut [0; 64]).unwrap();
-            // Who has read enough of it ends the connection.
+            // A writer that has read enough of it ends the connection.
             let _ = stream.write_all(&answer);
         });
         (url, server)

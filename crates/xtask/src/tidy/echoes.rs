@@ -5,7 +5,6 @@
 
 use super::finding::Finding;
 use super::source::{Source, Tree};
-use super::subjects::follows_later;
 
 /// A longer doc says something.
 const WORDS_MAX: usize = 3;
@@ -21,7 +20,7 @@ const KEYWORDS: &[&str] = &[
 
 /// Short docs without a word that the name does not have.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.rust().filter(|source| !follows_later(source)).flat_map(echoes).collect()
+    tree.rust().flat_map(echoes).collect()
 }
 
 fn echoes(source: &Source) -> Vec<Finding> {

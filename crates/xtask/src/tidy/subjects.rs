@@ -9,19 +9,12 @@ use super::source::{Source, Tree};
 /// Words that leave the reader to search for what is meant.
 const FIRST_WORDS: &[&str] =
     &["The same", "It", "Who", "Whoever", "Nobody", "Somebody", "One", "See the module's text"];
-/// Folders whose comments are not mended yet.
-const LATER: &[&str] = &["crates/staunch/"];
 /// Marks that a comment on lines of its own begins with, the longest first.
 const MARKS: &[&str] = &["///", "//!", "//"];
 
 /// Comments whose first words are no subject.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.rust().filter(|source| !follows_later(source)).flat_map(bare_subjects).collect()
-}
-
-/// Whether the comments of a file are not mended yet.
-pub(crate) fn follows_later(source: &Source) -> bool {
-    LATER.iter().any(|folder| source.path.starts_with(folder))
+    tree.rust().flat_map(bare_subjects).collect()
 }
 
 fn bare_subjects(source: &Source) -> Vec<Finding> {

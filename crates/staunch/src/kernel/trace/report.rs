@@ -30,7 +30,7 @@ pub(super) struct TraceReport {
     pub(super) answered: usize,
     /// From the wake of a request's socket until TCP had the answer: the median.
     pub(super) median_us: Option<f64>,
-    /// The same time, which 99 % of the requests did not exceed.
+    /// Time that 99 % of the requests did not exceed, in microseconds.
     pub(super) p99_us: Option<f64>,
     /// The part of that time until the request was parsed, the median.
     pub(super) waited_median_us: Option<f64>,

@@ -151,7 +151,7 @@ impl Tracefs {
         for (option, value) in GRAPH_OPTIONS {
             recording.set(&format!("options/{option}"), value)?;
         }
-        // Nobody has set functions (`obstacle_of_graph`): the list is put back by emptying it.
+        // No functions were set before (`obstacle_of_graph`): the list is put back by emptying it.
         recording.set_from("set_graph_function", "khttpd_*", "")?;
         recording.set("events/khttpd/khttpd_request/enable", "1")?;
         recording.set("tracing_on", "1")?;
