@@ -218,10 +218,12 @@ fn find_capacity(
 
 fn nothing_answered(outcome: &RunOutcome) -> Fault {
     let counts = outcome.counts();
+    let reason = outcome.main().and_then(|lane| lane.tls.faults.keys().next());
+    let why = reason.map_or_else(String::new, |reason| format!(", by TLS: {reason}"));
     Fault::new(format!(
-        "{} answered none of {} requests ({} refused, {} reset, {} wrong answers): \
+        "{} answered none of {} requests ({} refused, {} reset, {} wrong answers, {} failed{}): \
          there is no capacity to sweep",
-        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer
+        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer, counts.failed, why
     ))
 }
 

@@ -63,11 +63,7 @@ fn faults_name_the_line() {
         ),
         ("http://other/a", "urls, line 1: `http://other/a` is on other, the others are on h:8080"),
         ("/a#b", "urls, line 1: `/a#b`: what follows `#` is never sent to a server: leave it out"),
-        (
-            "https://h:8080/",
-            "urls, line 1: `https://h:8080/`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak \
-             both)",
-        ),
+        ("https://h:8080/", "urls, line 1: `https://h:8080/` is on https://h:8080, the others are on h:8080"),
         (
             "/{{serial",
             "urls, line 1: the path, character 2: `{{` is not closed by `}}`; two braces that are meant are \
