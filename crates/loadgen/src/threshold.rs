@@ -42,9 +42,9 @@ impl Threshold {
     /// `rate<1000/s`.
     ///
     /// Metrics: `p50`, `p99.9` and so on, `max` and `mean` of the latency, or of `connect.`, `handshake.`,
-    /// `first_byte.` and `drift.`, in `us`, `ms` or `s`; every count of [`Counts`], `errors` and `status.503` as a number,
-    /// in `%` of what was offered or as `/s`; `rate` and `goodput` for what was answered in time. Operators:
-    /// `>`, `>=`, `<` and `<=`.
+    /// `first_byte.` and `drift.`, in `us`, `ms` or `s`; every count of [`Counts`], `errors` and `status.503`
+    /// as a number, in `%` of what was offered or as `/s`; `rate` and `goodput` for what was answered in
+    /// time. Operators: `>`, `>=`, `<` and `<=`.
     ///
     /// # Errors
     /// Names the place, counted from 1, and what could stand there.

@@ -15,7 +15,8 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::fault::Fault;
 use crate::plan::{TlsPlan, TlsTrust};
 
-/// Sessions a thread has room for. Of one server, which is all there is, rustls keeps eight tickets of TLS 1.3.
+/// Sessions a thread has room for. Of one server, and there is no other, rustls keeps eight tickets of
+/// TLS 1.3.
 const SESSIONS_MAX: usize = 64;
 
 /// The only protocol that is spoken inside.
@@ -29,7 +30,7 @@ pub(crate) struct TlsBase {
     resumes: bool,
 }
 
-/// One thread's: its connections resume each other's sessions.
+/// A thread's own: its connections resume each other's sessions.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsClient {
     pub(super) config: Arc<ClientConfig>,

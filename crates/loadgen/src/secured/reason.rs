@@ -25,7 +25,8 @@ pub(super) fn words(error: &Error) -> String {
 fn certificate_words(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => {
-            "the certificate is of no trusted authority (--cacert FILE names one, --insecure verifies nothing)"
+            "the certificate is of no trusted authority (--cacert FILE names one, --insecure verifies \
+             nothing)"
                 .to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

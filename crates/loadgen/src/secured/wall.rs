@@ -1,4 +1,4 @@
-//! One connection's part of TLS: a handshake at work, then keys.
+//! A connection's part of TLS: a handshake at work, then keys.
 //!
 //! It must never hold plain bytes back: what a record held is given at once, and what is to be sent is sealed
 //! at once. A server can make it hold one record, or one message of a handshake.

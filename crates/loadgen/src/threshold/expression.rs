@@ -102,9 +102,8 @@ pub(super) enum Unit {
     Number,
 }
 
-const METRICS: &str = "`p99` (or `max`, `mean`; also with `connect.`, `handshake.`, `first_byte.` or `drift.` before \
-     it), \
-     `errors`, `goodput`, `rate`, a count such as `refused`, or `status.503`";
+const METRICS: &str = "`p99` (or `max`, `mean`; also with `connect.`, `handshake.`, `first_byte.` or \
+     `drift.` before it), `errors`, `goodput`, `rate`, a count such as `refused`, or `status.503`";
 
 /// Reads `metric operator value`.
 pub(super) fn parse(text: &str) -> Result<Expression, Fault> {
