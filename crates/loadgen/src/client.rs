@@ -16,7 +16,7 @@ use crate::end::End;
 use crate::mix::Mix;
 use crate::network_side::NetworkSide;
 use crate::order::WaitingOrder;
-use crate::secured::{CUT_HANDSHAKE, TlsClient};
+use crate::secured::{CUT_HANDSHAKE, SLOW_HANDSHAKE, TlsClient};
 use crate::tally::Tally;
 
 /// A connection that took at least so long may have sent its SYN again (RFC 6298: one second at first;
@@ -334,9 +334,17 @@ impl LaneClient {
             if until_ns > net.now_ns {
                 return until_ns.min(leaving_ns);
             }
-            self.give_up(net, slot, End::TimedOut);
+            self.lose_patience(net, slot);
         }
         leaving_ns
+    }
+
+    /// A client has waited too long for its answer; for a handshake, that is told as its reason.
+    fn lose_patience<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        match net.connections[slot as usize].state {
+            ConnectionState::Securing => self.lose(net, slot, SLOW_HANDSHAKE, End::TimedOut),
+            _ => self.give_up(net, slot, End::TimedOut),
+        }
     }
 
     /// Whether nothing is awaited that would be counted.

@@ -11,5 +11,5 @@ mod tests;
 mod wall;
 
 pub(crate) use base::{TlsBase, TlsClient};
-pub(crate) use reason::CUT_HANDSHAKE;
+pub(crate) use reason::{CUT_HANDSHAKE, SLOW_HANDSHAKE};
 pub(crate) use wall::ClientWall;

@@ -8,6 +8,9 @@ use rustls::{CertificateError, Error};
 /// Why a handshake failed whose connection ended.
 pub(crate) const CUT_HANDSHAKE: &str = "the connection was closed during the handshake";
 
+/// Why a handshake failed that patience did not last for.
+pub(crate) const SLOW_HANDSHAKE: &str = "patience was over before the handshake was";
+
 /// What is shown of a reason that has no words here.
 const REASON_CHARACTERS_MAX: usize = 160;
 

@@ -166,6 +166,10 @@ fn what_is_not_believed_is_told_by_reason() {
         assert!(reasons(&outcome)[0].starts_with(reason), "{:?}", reasons(&outcome));
         assert!(outcome.warnings[0].starts_with("TLS failed on 4 connections: "), "{:?}", outcome.warnings);
     }
+    let expired = TestServer::start(Manner::Expired, &[&TLS13]);
+    let outcome = run(&plan(&expired, closed(2, 4, None, "/ok"), IoChoice::Auto));
+    assert_eq!(outcome.counts().failed, 4);
+    assert_eq!(reasons(&outcome), ["the certificate has expired"]);
     let mut anything = plan(&server, closed(2, 4, None, "/ok"), IoChoice::Auto);
     anything.tls.as_mut().expect("TLS").trust = TlsTrust::Anything;
     anything.tls.as_mut().expect("TLS").server = "elsewhere.test".to_owned();
@@ -185,6 +189,19 @@ fn a_server_that_does_not_speak_it_is_told_by_reason() {
             assert_eq!((counts.failed + counts.reset, counts.handshakes_failed), (3, 3), "{counts:?}");
             assert_eq!(reasons(&outcome), [reason], "{manner:?}");
         }
+    }
+}
+
+#[test]
+fn a_handshake_that_hangs_ends_with_patience_and_is_told() {
+    let server = TestServer::start(Manner::Silent, &[&TLS13]);
+    for io in WAYS {
+        let mut lane = closed(2, 4, None, "/ok");
+        lane.patience = Some(std::time::Duration::from_millis(20));
+        let outcome = run(&plan(&server, lane, io));
+        let counts = outcome.counts();
+        assert_eq!((counts.timed_out, counts.handshakes_failed), (4, 4), "{counts:?}");
+        assert_eq!(reasons(&outcome), ["patience was over before the handshake was"]);
     }
 }
 

@@ -31,7 +31,7 @@ fn without_weights_the_order_counts() {
     let plan = MixPlan::from_list("http://h/a\n/b\nh://", "urls", None).expect_err("a scheme");
     assert_eq!(
         plan.to_string(),
-        "urls, line 3: `h` in `h://` is not a scheme that can be loaded: only http is"
+        "urls, line 3: `h` in `h://` is not a scheme that can be loaded: http and https are"
     );
     let plan = MixPlan::from_list("http://h/a{{{{\n/b", "urls", None).expect("a list");
     assert_eq!(entries(&plan), [(1.0, "/a{{{{", None), (1.0, "/b", None)]);

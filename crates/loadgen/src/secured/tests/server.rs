@@ -29,6 +29,10 @@ pub(super) enum Manner {
     Plain,
     /// Closes when the first bytes have come.
     Closes,
+    /// Takes what comes and says nothing.
+    Silent,
+    /// Handshakes with a certificate whose time is over.
+    Expired,
 }
 
 pub(super) struct TestServer {
@@ -49,7 +53,7 @@ impl TestServer {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("staunch-loadgen-{}-{number}.pem", std::process::id());
-        let (certificate, key) = make_pair(&name);
+        let (certificate, key) = make_pair(&name, manner);
         let authority = std::env::temp_dir().join(name);
         fs::write(&authority, pem(certificate.der())).expect("a file");
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -80,23 +84,30 @@ fn pem(certificate: &[u8]) -> String {
 }
 
 /// A certificate for `localhost` with a subject of its own, signed by its own key.
-fn make_pair(subject: &str) -> (rcgen::Certificate, PrivateKeyDer<'static>) {
+fn make_pair(subject: &str, manner: Manner) -> (rcgen::Certificate, PrivateKeyDer<'static>) {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, subject);
+    if manner == Manner::Expired {
+        params.not_after = rcgen::date_time_ymd(2000, 1, 1);
+    }
     let key = KeyPair::generate().expect("a key");
     let certificate = params.self_signed(&key).expect("a certificate");
     (certificate, PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())))
 }
 
 fn serve(mut stream: TcpStream, manner: Manner, config: Arc<ServerConfig>) -> std::io::Result<()> {
-    if manner != Manner::Answers {
+    if !matches!(manner, Manner::Answers | Manner::Expired) {
         let mut first = [0; 4096];
         if stream.read(&mut first)? == 0 {
             return Ok(());
         }
         if manner == Manner::Plain {
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")?;
+        }
+        if manner == Manner::Silent {
+            // Until the client goes away.
+            while stream.read(&mut first)? > 0 {}
         }
         return Ok(());
     }
