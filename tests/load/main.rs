@@ -11,5 +11,6 @@ mod live_server;
 mod refusals;
 mod results;
 mod schedules;
+mod secured;
 mod terminal;
 mod ways;

@@ -4,7 +4,12 @@ use crate::generator::load;
 
 /// Words, exit code, and what the sentence has to name.
 const CASES: &[(&[&str], i32, &str)] = &[
-    (&["https://127.0.0.1/"], 2, "TLS"),
+    (&["https://127.0.0.1:1/", "-d", "200ms", "-k"], 1, "127.0.0.1:1"),
+    (&["https://127.0.0.1:1/", "--cacert", "/no/such/file"], 1, "/no/such/file"),
+    (&["https://127.0.0.1:1/", "--cacert", "/no/such/file", "-k"], 2, "--cacert"),
+    (&["http://127.0.0.1:1/", "-k"], 1, "--insecure"),
+    (&["http://127.0.0.1:1/", "--no-resumption"], 1, "--no-resumption"),
+    (&["live", "https://127.0.0.1:1/"], 1, "ws://"),
     (&["ftp://127.0.0.1/"], 2, "ftp"),
     (&["http://"], 2, "host"),
     (&["http://127.0.0.1:99999/"], 2, "99999"),

@@ -30,6 +30,7 @@ Examples:
   staunch load http://127.0.0.1:8080/ -c 64 -d 10s          closed loop: the server sets the pace
   staunch load http://127.0.0.1:8080/ --rate 10k/s          open loop: the schedule sets the pace
   staunch load http://127.0.0.1:8080/ --rate 10k/s --no-keep-alive --patience 1s --html page.html
+  staunch load https://localhost:8443/ --cacert ca.pem      by TLS; -k verifies nothing
   staunch load sweep http://127.0.0.1:8080/ --html page.html
   staunch load live 'http://127.0.0.1:8080/events?topic=load' -c 10k --rate 10/s --token SECRET
 

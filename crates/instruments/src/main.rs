@@ -31,7 +31,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Subcommands {
-    /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
+    /// Offer load to a server over HTTP/1.1, plain or by TLS, and say what came of it
     Load(Box<load::Arguments>),
     /// Calculate what a host does when more is asked of it than it can do
     Model(Box<model::Arguments>),

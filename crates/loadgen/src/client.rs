@@ -3,6 +3,8 @@
 //! It must never decide when a request or a connection is begun: the lane does. Order of calls for a request:
 //! `dial` or an open connection, `ask`, then whatever the network reports; every flight is settled once.
 
+mod securing;
+
 use std::collections::VecDeque;
 
 use staunch_netio::{Input, Io, Outgoing, Slot, Target};
@@ -14,6 +16,7 @@ use crate::end::End;
 use crate::mix::Mix;
 use crate::network_side::NetworkSide;
 use crate::order::WaitingOrder;
+use crate::secured::{CUT_HANDSHAKE, SLOW_HANDSHAKE, TlsClient};
 use crate::tally::Tally;
 
 /// A connection that took at least so long may have sent its SYN again (RFC 6298: one second at first;
@@ -32,6 +35,10 @@ pub(crate) struct LaneClient {
     pub(crate) patience_ns: Option<u64>,
     late_after_ns: u64,
     mix: Mix,
+    /// How the server is spoken to by TLS.
+    tls: Option<TlsClient>,
+    /// What the records of one reading held.
+    opened: Vec<u8>,
     /// The head that came last: most answers of a server have the same.
     memory: HeadMemory,
     /// Number of the next request of this lane on this thread.
@@ -53,6 +60,7 @@ pub(crate) struct ClientPlan {
     pub(crate) targets: Vec<Target>,
     pub(crate) patience_ns: Option<u64>,
     pub(crate) late_after_ns: Option<u64>,
+    pub(crate) tls: Option<TlsClient>,
     pub(crate) mix: Mix,
 }
 
@@ -65,6 +73,8 @@ impl LaneClient {
             patience_ns: plan.patience_ns,
             late_after_ns: plan.late_after_ns.or(plan.patience_ns).unwrap_or(u64::MAX),
             mix: plan.mix,
+            tls: plan.tls,
+            opened: Vec::new(),
             memory: HeadMemory::default(),
             serial: 0,
             waiting: WaitingOrder::default(),
@@ -143,6 +153,7 @@ impl LaneClient {
     /// Sends a container of the lane's own making.
     #[inline]
     pub(crate) fn send<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, outgoing: Box<Outgoing>) {
+        let outgoing = net.sealed(slot, outgoing);
         self.tally.counts.sent_bytes += outgoing.length_bytes();
         net.connections[slot as usize].sending = true;
         net.io.send(slot, outgoing, false);
@@ -161,6 +172,7 @@ impl LaneClient {
         net.connections[slot as usize].sending = false;
         if errno == 0 {
             self.flush(net, slot);
+            self.send_records(net, slot);
         } else {
             self.not_sent(net, slot, errno);
         }
@@ -171,12 +183,16 @@ impl LaneClient {
     #[cold]
     fn not_sent<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let end = End::of_errno(errno);
-        if end != End::Reset && net.connections[slot as usize].state == ConnectionState::Open {
-            self.give_up(net, slot, end);
+        match net.connections[slot as usize].state {
+            _ if end == End::Reset => {}
+            ConnectionState::Open => self.give_up(net, slot, end),
+            ConnectionState::Securing => self.lose(net, slot, CUT_HANDSHAKE, end),
+            _ => {}
         }
     }
 
-    /// The connection is made, or could not be. Returns whether it is.
+    /// The connection is made, or could not be. Returns whether it is; by TLS, what it is to be used for has
+    /// to wait for [`LaneClient::secured`].
     pub(crate) fn connected<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) -> bool {
         let connection = &mut net.connections[slot as usize];
         if connection.state != ConnectionState::Connecting {
@@ -193,6 +209,9 @@ impl LaneClient {
         net.io.receive(slot);
         if took_ns >= RETRANSMISSION_AFTER_NS {
             net.io.inspect(slot);
+        }
+        if self.tls.is_some() {
+            return self.begin_handshake(net, slot);
         }
         self.flush(net, slot);
         true
@@ -213,12 +232,21 @@ impl LaneClient {
     pub(crate) fn received<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, input: Input) -> u32 {
         self.tally.counts.received_bytes += u64::from(input.length);
         let connection = &mut net.connections[slot as usize];
+        if connection.wall.is_some() {
+            return self.received_sealed(net, slot, input);
+        }
         if connection.state != ConnectionState::Open {
             net.io.release(input);
             return 0;
         }
         let reading = self.read(connection, net.io.input(&input), net.now_ns);
         net.io.release(input);
+        self.go_on(net, slot, reading)
+    }
+
+    /// Does what reading came to. Returns how many requests were answered.
+    #[inline]
+    fn go_on<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, reading: Reading) -> u32 {
         if reading.answers > 0 {
             self.waiting.remove(&mut net.connections, slot);
             if !net.connections[slot as usize].flights.is_empty() {
@@ -238,12 +266,14 @@ impl LaneClient {
         let connection = &mut net.connections[slot as usize];
         match connection.state {
             ConnectionState::Leaving => return net.close(slot),
+            ConnectionState::Securing => return self.lose(net, slot, CUT_HANDSHAKE, End::Reset),
             ConnectionState::Open => {}
             _ => return,
         }
+        let is_orderly = errno == 0 && connection.wall.as_ref().is_none_or(|wall| wall.has_ended());
         if connection.flights.is_empty() {
             self.tally.counts.connections_ended += 1;
-        } else if errno == 0
+        } else if is_orderly
             && connection.answering
             && let Ok(Some(step)) = connection.reader.end()
         {
@@ -304,9 +334,17 @@ impl LaneClient {
             if until_ns > net.now_ns {
                 return until_ns.min(leaving_ns);
             }
-            self.give_up(net, slot, End::TimedOut);
+            self.lose_patience(net, slot);
         }
         leaving_ns
+    }
+
+    /// A client has waited too long for its answer; for a handshake, that is told as its reason.
+    fn lose_patience<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        match net.connections[slot as usize].state {
+            ConnectionState::Securing => self.lose(net, slot, SLOW_HANDSHAKE, End::TimedOut),
+            _ => self.give_up(net, slot, End::TimedOut),
+        }
     }
 
     /// Whether nothing is awaited that would be counted.

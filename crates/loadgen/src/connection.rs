@@ -8,6 +8,7 @@ use staunch_protocol::answer::AnswerReader;
 
 use crate::check::CheckState;
 use crate::links::Links;
+use crate::secured::ClientWall;
 
 /// A request under way.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) enum ConnectionState {
     Free,
     /// Not made yet.
     Connecting,
+    /// Made, but for the handshake of TLS.
+    Securing,
     /// Requests may be sent.
     Open,
     /// All answers are there and the server is about to close.
@@ -62,6 +65,8 @@ pub(crate) struct ClientConnection {
     pub(crate) dripped_bytes: u64,
     /// Requests under way, oldest first.
     pub(crate) flights: VecDeque<Flight>,
+    /// TLS, once the connection is made; `None`: without.
+    pub(crate) wall: Option<Box<ClientWall>>,
     pub(crate) reader: AnswerReader,
     pub(crate) check: CheckState,
     /// Its place among the connections that wait for an answer.
@@ -91,6 +96,6 @@ impl ClientConnection {
 
     /// Whether there is a connection that was not given up.
     pub(crate) fn is_alive(&self) -> bool {
-        matches!(self.state, ConnectionState::Connecting | ConnectionState::Open)
+        matches!(self.state, ConnectionState::Connecting | ConnectionState::Securing | ConnectionState::Open)
     }
 }

@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::fitting::{self, Fittings};
 use crate::network_side::NetworkSide;
 use crate::plan::Plan;
+use crate::secured::TlsBase;
 use crate::tally::Report;
 use crate::worker::{RunControl, Times, Worker};
 
@@ -33,10 +34,12 @@ impl WorkerThreads {
     /// Starts the threads and waits until each is ready.
     ///
     /// # Errors
-    /// The first fault of a thread: a processor that is not there, no ring, no memory, a wrong request.
+    /// The first fault of a thread: a processor that is not there, no ring, no memory, a wrong request; and
+    /// authorities that cannot be read.
     pub(crate) fn hire(plan: &Plan, backend: Backend, control: &Arc<RunControl>) -> Result<Self, Fault> {
         let (report, reports) = channel();
         let (ready, readies) = channel();
+        let tls = plan.tls.as_ref().map(TlsBase::open).transpose()?;
         let plan = Arc::new(plan.clone());
         let mut crew = Self { begins: Vec::new(), threads: Vec::new(), reports };
         for number in 0..plan.threads.len() {
@@ -44,6 +47,7 @@ impl WorkerThreads {
             let post = Post {
                 number,
                 plan: Arc::clone(&plan),
+                tls: tls.clone(),
                 backend,
                 control: Arc::clone(control),
                 ready: ready.clone(),
@@ -86,6 +90,7 @@ impl WorkerThreads {
 struct Post {
     number: usize,
     plan: Arc<Plan>,
+    tls: Option<TlsBase>,
     backend: Backend,
     control: Arc<RunControl>,
     ready: Sender<Result<(), Fault>>,
@@ -121,7 +126,8 @@ impl Post {
         }
         // Without it the starts are 50 us late, which the drift shows.
         let _ = clock::fine_timers();
-        fitting::fit(&self.plan, self.number)
+        let tls = self.tls.as_ref().map(TlsBase::client);
+        fitting::fit(&self.plan, self.number, tls.as_ref())
     }
 
     fn offer<I: Io>(&self, io: I, fittings: Fittings) -> Result<(), Fault> {

@@ -16,6 +16,7 @@ use crate::lane::slow::{Pace, Slow};
 use crate::mix::Mix;
 use crate::plan::{LaneKind, LanePlan, Plan, SlotPlan};
 use crate::schedule::{Schedule, Share};
+use crate::secured::TlsClient;
 
 /// A line that a slow head goes on with for ever.
 const ENDLESS_LINE: &[u8] = b"X-Slow: 1\r\n";
@@ -58,11 +59,11 @@ impl ThreadIndex {
     }
 }
 
-/// Makes what this thread needs.
+/// Makes what this thread needs; all its lanes resume the sessions of `tls`.
 ///
 /// # Errors
 /// What is wrong with a request, a schedule or an address.
-pub(crate) fn fit(plan: &Plan, thread: usize) -> Result<Fittings, Fault> {
+pub(crate) fn fit(plan: &Plan, thread: usize, tls: Option<&TlsClient>) -> Result<Fittings, Fault> {
     let thread_index = ThreadIndex { number: thread as u32, of: plan.threads.len() as u32 };
     let lanes = plan.lanes.iter().filter(|lane| !matches!(lane.kind, LaneKind::Flood(_)));
     let fit = |(number, lane): (usize, &LanePlan)| {
@@ -74,6 +75,7 @@ pub(crate) fn fit(plan: &Plan, thread: usize) -> Result<Fittings, Fault> {
             targets: targets(plan, lane, thread_index),
             patience_ns: lane.patience.map(nanoseconds),
             late_after_ns: lane.late_after.map(nanoseconds),
+            tls: tls.cloned(),
             mix,
         };
         Ok(Fitting { client, work })

@@ -10,6 +10,7 @@ pub(crate) mod slow;
 use staunch_netio::{Completion, Io, Slot};
 
 use crate::client::LaneClient;
+use crate::connection::ConnectionState;
 use crate::dialer::Dialer;
 use crate::network_side::NetworkSide;
 use closed::Closed;
@@ -49,9 +50,13 @@ impl Lane {
         match completion {
             Completion::Received { input, .. } => {
                 let answers = self.client().received(net, slot, input);
+                self.go_on_secured(net, slot);
                 self.received(net, slot, answers);
             }
-            Completion::Sent { outgoing, errno, .. } => self.client().sent(net, slot, outgoing, errno),
+            Completion::Sent { outgoing, errno, .. } => {
+                self.client().sent(net, slot, outgoing, errno);
+                self.go_on_secured(net, slot);
+            }
             Completion::Connected { errno, .. } => self.connected(net, slot, errno),
             Completion::Ended { errno, .. } => self.client().ended(net, slot, errno),
             Completion::Inspected { retransmitted, .. } => {
@@ -114,6 +119,23 @@ impl Lane {
 
     fn connected<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let made = self.client().connected(net, slot, errno);
+        if net.connections[slot as usize].state != ConnectionState::Securing {
+            self.ready(net, slot, made);
+        }
+    }
+
+    /// A connection whose handshake is over from now on is made like any other.
+    #[inline]
+    fn go_on_secured<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot) {
+        let is_securing = net.connections[slot as usize].state == ConnectionState::Securing;
+        if is_securing && self.client().secured(net, slot) {
+            self.ready(net, slot, true);
+            self.client().send_records(net, slot);
+        }
+    }
+
+    /// A connection may be used, or could not be made.
+    fn ready<I: Io>(&mut self, net: &mut NetworkSide<I>, slot: Slot, made: bool) {
         let was_dialing = std::mem::take(&mut net.connections[slot as usize].dialing);
         if was_dialing && let Some(dialer) = self.dialer() {
             dialer.connected(net.now_ns, made);

@@ -33,6 +33,7 @@ pub mod report;
 pub mod request;
 mod run;
 pub mod schedule;
+mod secured;
 #[cfg(test)]
 mod simulation;
 pub mod sources;

@@ -66,8 +66,25 @@ impl<I: Io> NetworkSide<I> {
 
     /// The connection is gone and its slot free.
     pub(crate) fn closed(&mut self, slot: Slot) {
-        self.connections[slot as usize].state = ConnectionState::Free;
+        let connection = &mut self.connections[slot as usize];
+        connection.state = ConnectionState::Free;
+        connection.wall = None;
         self.live -= 1;
+    }
+
+    /// What is sent instead of a container: itself, or its records where there is a wall.
+    #[inline]
+    pub(crate) fn sealed(&mut self, slot: Slot, outgoing: Box<Outgoing>) -> Box<Outgoing> {
+        if self.connections[slot as usize].wall.is_none() { outgoing } else { self.seal(slot, outgoing) }
+    }
+
+    fn seal(&mut self, slot: Slot, plain: Box<Outgoing>) -> Box<Outgoing> {
+        let mut sealed = self.take_spare();
+        if let Some(wall) = &mut self.connections[slot as usize].wall {
+            wall.seal(&plain, sealed.bytes());
+        }
+        self.put_spare(plain);
+        sealed
     }
 
     /// An empty container.

@@ -49,8 +49,58 @@ pub struct LaneOutcome {
     pub counts: Counts,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
+    /// What TLS came to; empty without it.
+    pub tls: TlsOutcome,
     /// The lane's times.
     pub times: Times,
+}
+
+/// What TLS came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsOutcome {
+    /// Handshakes by version and cipher suite.
+    pub suites: BTreeMap<String, u64>,
+    /// Connections lost by a fault of TLS, in the handshake or behind it, by reason.
+    pub faults: BTreeMap<String, u64>,
+}
+
+/// Reasons that are told apart. A server can make up many; those behind them are counted together.
+const FAULTS_MAX: usize = 16;
+
+/// Under which reason those are counted that are not told apart.
+const OTHER_FAULTS: &str = "other reasons";
+
+impl TlsOutcome {
+    /// Whether there is nothing to be told.
+    pub fn is_empty(&self) -> bool {
+        self.suites.is_empty() && self.faults.is_empty()
+    }
+
+    /// Adds another's counts.
+    pub fn merge(&mut self, other: &Self) {
+        for (suite, count) in &other.suites {
+            *self.suites.entry(suite.clone()).or_default() += count;
+        }
+        other.faults.iter().for_each(|(reason, count)| self.count_faults(reason, *count));
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.suites.clear();
+        self.faults.clear();
+    }
+
+    /// A handshake came to this version and suite.
+    pub(crate) fn count_suite(&mut self, suite: String) {
+        *self.suites.entry(suite).or_default() += 1;
+    }
+
+    /// So many connections were lost for that reason.
+    pub(crate) fn count_faults(&mut self, reason: &str, count: u64) {
+        let is_new = !self.faults.contains_key(reason);
+        let reason = if is_new && self.faults.len() >= FAULTS_MAX { OTHER_FAULTS } else { reason };
+        *self.faults.entry(reason.to_owned()).or_default() += count;
+    }
 }
 
 /// Times of a lane, in nanoseconds.
@@ -58,6 +108,8 @@ pub struct LaneOutcome {
 pub struct Times {
     /// From the begin of connecting until connected.
     pub connect: Histogram,
+    /// From connected until the last of the server's part of the handshake of TLS has come.
+    pub handshake: Histogram,
     /// From the intended start to the first byte of the answer.
     pub first_byte: Histogram,
     /// From the intended start to the last byte of right answers, late ones included.
@@ -70,6 +122,7 @@ impl Times {
     /// Adds another's values.
     pub fn merge(&mut self, other: &Self) {
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
         self.first_byte.merge(&other.first_byte);
         self.complete.merge(&other.complete);
         self.drift.merge(&other.drift);
@@ -77,7 +130,13 @@ impl Times {
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn reset(&mut self) {
-        let all = [&mut self.connect, &mut self.first_byte, &mut self.complete, &mut self.drift];
+        let all = [
+            &mut self.connect,
+            &mut self.handshake,
+            &mut self.first_byte,
+            &mut self.complete,
+            &mut self.drift,
+        ];
         all.into_iter().for_each(Histogram::reset);
     }
 }
@@ -138,7 +197,7 @@ pub struct Counts {
     pub wrong_answer: u64,
     /// Given up when the client's patience was over, connecting or waiting.
     pub timed_out: u64,
-    /// Failed otherwise: no route, unreachable, connection timed out in the kernel.
+    /// Failed otherwise: no route, unreachable, connection timed out in the kernel, a fault of TLS.
     pub failed: u64,
     /// Not begun in time, or not at all, because the generator had no descriptor, port, memory or time left:
     /// its own fault.
@@ -147,12 +206,21 @@ pub struct Counts {
     pub unfinished: u64,
     /// Connections begun: each sent at least one SYN.
     pub connections_begun: u64,
-    /// Connections whose handshake was completed.
+    /// Connections that were made: of TCP the handshake was completed.
     pub connections_made: u64,
     /// Idle connections that the server closed: no loss of a request.
     pub connections_ended: u64,
     /// SYN segments sent again, told by TCP_INFO of connections that took long.
     pub syn_retransmitted: u64,
+    /// Handshakes of TLS that were completed.
+    #[serde(default)]
+    pub handshakes: u64,
+    /// Of these, those that resumed a session.
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Handshakes of TLS that failed: [`TlsOutcome::faults`] has the reasons.
+    #[serde(default)]
+    pub handshakes_failed: u64,
     /// Bytes received, heads included.
     #[serde(default)]
     pub received_bytes: u64,
@@ -198,6 +266,9 @@ impl AddAssign for Counts {
         self.connections_made += other.connections_made;
         self.connections_ended += other.connections_ended;
         self.syn_retransmitted += other.syn_retransmitted;
+        self.handshakes += other.handshakes;
+        self.handshakes_resumed += other.handshakes_resumed;
+        self.handshakes_failed += other.handshakes_failed;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
     }
@@ -242,6 +313,17 @@ impl RunOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_cannot_make_up_reasons_without_end() {
+        let (mut one, mut all) = (TlsOutcome::default(), TlsOutcome::default());
+        (0..1_000).for_each(|number| one.count_faults(&format!("reason {number}"), 1));
+        all.merge(&one);
+        all.merge(&one);
+        assert!(all.faults.len() <= FAULTS_MAX + 1, "{:?}", all.faults);
+        assert_eq!(all.faults.values().sum::<u64>(), 2_000);
+        assert!(all.faults[OTHER_FAULTS] >= 2 * (1_000 - FAULTS_MAX as u64), "{:?}", all.faults);
+    }
 
     #[test]
     fn every_end_of_a_request_is_settled_once() {

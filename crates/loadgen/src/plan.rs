@@ -3,6 +3,7 @@
 //! It must never open anything: it is data, made by the command line or by a file.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use staunch_netio::Address;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub target: String,
     /// Where all lanes connect to.
     pub address: Address,
+    /// How the server is spoken to by TLS; `None`: without.
+    pub tls: Option<TlsPlan>,
     /// Addresses to connect from, in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
     /// What is done, all at the same time.
@@ -58,6 +61,29 @@ impl LanePlan {
             _ => false,
         }
     }
+}
+
+/// TLS with a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsPlan {
+    /// Name or address of the server: asked for (SNI), and looked for in its certificate.
+    pub server: String,
+    /// Whose certificates are believed.
+    pub trust: TlsTrust,
+    /// Whether new connections resume the session of one before them, as browsers do.
+    pub resumes: bool,
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TlsTrust {
+    /// Those signed by the authorities that this system trusts.
+    #[default]
+    System,
+    /// Those signed by the authorities in this file (PEM), and no others.
+    File(PathBuf),
+    /// All: neither name nor authority is looked at.
+    Anything,
 }
 
 /// Which way to the network.

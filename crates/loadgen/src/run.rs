@@ -15,7 +15,7 @@ use crate::describe;
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome};
+use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome, TlsOutcome};
 use crate::plan::{LaneKind, LanePlan, Plan, SlotPlan};
 use crate::probe::ServerProbe;
 use crate::tally::{Report, Span, Tally};
@@ -134,6 +134,7 @@ impl Sheet {
             held: matches!(lane.kind, LaneKind::Hold { .. }).then_some(0),
             counts: Counts::default(),
             statuses: BTreeMap::new(),
+            tls: TlsOutcome::default(),
             times: crate::outcome::Times::default(),
         };
         let lanes: Vec<LaneOutcome> = lanes.map(lane).collect();
@@ -234,6 +235,7 @@ fn offering(plan: &Plan) -> impl Iterator<Item = &LanePlan> {
 fn add_tally(lane: &mut LaneOutcome, tally: &Tally) {
     lane.counts += tally.counts;
     lane.times.merge(&tally.times);
+    lane.tls.merge(&tally.tls);
     for (status, count) in &tally.statuses {
         *lane.statuses.entry(*status).or_default() += count;
     }

@@ -82,7 +82,7 @@ impl Run {
         let until_ns = plan.duration.map_or(u64::MAX, |duration| began_ns + ns(duration));
         let patience_ns = plan.lanes.iter().filter_map(|lane| lane.patience).max().map_or(0, ns);
         let times = Times { began_ns, until_ns, grace_ns: patience_ns.max(GRACE_NS), spin_ns: 0 };
-        let lanes = fitting::fit(plan, world.thread)
+        let lanes = fitting::fit(plan, world.thread, None)
             .expect("a plan that can be carried out")
             .begin(began_ns, until_ns);
         let worker = Worker::new(NetworkSide::new(io, world.thread as u32), lanes, times);

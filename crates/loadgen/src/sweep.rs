@@ -125,24 +125,28 @@ fn sweep_by(
     measure: &mut Measure<'_>,
     observe: &mut dyn FnMut(SweepEvent<'_>),
 ) -> Result<SweepOutcome, Fault> {
-    let mut capacity_per_s = match plan.capacity_per_s {
-        Some(known) => known,
+    let mut capacity = match plan.capacity_per_s {
+        Some(known_per_s) => Capacity { per_s: known_per_s, warnings: Vec::new() },
         None => find_capacity(plan, measure, observe)?,
     };
     // A caller that names the capacity has chosen what is offered.
     let mut corrections_left = if plan.capacity_per_s.is_some() { 0 } else { CORRECTIONS_MAX };
     loop {
+        let capacity_per_s = capacity.per_s;
         let (points, found_per_s) =
             offer(plan, capacity_per_s, corrections_left > 0, control, measure, observe)?;
         let more = found_per_s > CAPACITY_EXCESS_MAX * capacity_per_s;
         if more && corrections_left > 0 && !control.is_stopped() {
             corrections_left -= 1;
             observe(SweepEvent::Again { believed_per_s: capacity_per_s, found_per_s });
-            capacity_per_s = find_capacity(plan, measure, observe)?.max(found_per_s);
+            capacity = find_capacity(plan, measure, observe)?;
+            capacity.per_s = capacity.per_s.max(found_per_s);
             continue;
         }
         let patience = plan.plan.lanes.iter().filter_map(|lane| lane.late_after.or(lane.patience)).max();
-        let notes = more.then(|| exceeded(capacity_per_s, found_per_s)).into_iter().collect();
+        let found =
+            capacity.warnings.iter().map(|warning| format!("While the capacity was found: {warning}"));
+        let notes = more.then(|| exceeded(capacity_per_s, found_per_s)).into_iter().chain(found).collect();
         return Ok(SweepOutcome { capacity_per_s, patience, points, notes });
     }
 }
@@ -183,6 +187,13 @@ fn offer(
     Ok((points, found_per_s))
 }
 
+/// What a server can do, as far as it was found.
+struct Capacity {
+    per_s: f64,
+    /// What has to be known of the run that found it: it may be the generator's own limit.
+    warnings: Vec<String>,
+}
+
 /// What is said when the capacity is not one.
 fn exceeded(capacity_per_s: f64, found_per_s: f64) -> String {
     format!(
@@ -198,7 +209,7 @@ fn find_capacity(
     plan: &SweepPlan,
     measure: &mut Measure<'_>,
     observe: &mut dyn FnMut(SweepEvent<'_>),
-) -> Result<f64, Fault> {
+) -> Result<Capacity, Fault> {
     let mut closed = plan.plan.clone();
     let per_request = plan.slots == SlotPlan::PerRequest;
     for lane in &mut closed.lanes {
@@ -212,16 +223,22 @@ fn find_capacity(
     }
     observe(SweepEvent::Begins(SweepStage::Capacity));
     let outcome = measure(&closed, observe)?;
-    let rate = outcome.rate_per_s();
-    if rate > 0.0 { Ok(rate) } else { Err(nothing_answered(&outcome)) }
+    let per_s = outcome.rate_per_s();
+    if per_s > 0.0 {
+        Ok(Capacity { per_s, warnings: outcome.warnings })
+    } else {
+        Err(nothing_answered(&outcome))
+    }
 }
 
 fn nothing_answered(outcome: &RunOutcome) -> Fault {
     let counts = outcome.counts();
+    let reason = outcome.main().and_then(|lane| lane.tls.faults.keys().next());
+    let why = reason.map_or_else(String::new, |reason| format!(", by TLS: {reason}"));
     Fault::new(format!(
-        "{} answered none of {} requests ({} refused, {} reset, {} wrong answers): \
+        "{} answered none of {} requests ({} refused, {} reset, {} wrong answers, {} failed{}): \
          there is no capacity to sweep",
-        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer
+        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer, counts.failed, why
     ))
 }
 

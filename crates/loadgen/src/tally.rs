@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::Sender;
 
-use crate::outcome::{Counts, Times};
+use crate::outcome::{Counts, Times, TlsOutcome};
 
 /// When the first of some requests was meant to start, and when the last one ended, in nanoseconds on the
 /// clock of the run.
@@ -53,6 +53,7 @@ pub(crate) struct Tally {
     pub(crate) times: Times,
     /// Answers by status; a handful at most.
     pub(crate) statuses: Vec<(u16, u64)>,
+    pub(crate) tls: TlsOutcome,
     /// How far behind the schedule a request was begun at most.
     pub(crate) drift_max_ns: u64,
     /// From the first start to the last end.
@@ -74,6 +75,7 @@ impl Tally {
         self.counts = Counts::default();
         self.times.reset();
         self.statuses.clear();
+        self.tls.clear();
         self.drift_max_ns = 0;
         self.span = Span::default();
         self.held = 0;

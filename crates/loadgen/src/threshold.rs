@@ -41,10 +41,10 @@ impl Threshold {
     /// Reads `metric operator value`, for instance `p99>20ms`, `connect.p99.9 >= 1s`, `errors>1%`,
     /// `rate<1000/s`.
     ///
-    /// Metrics: `p50`, `p99.9` and so on, `max` and `mean` of the latency, or of `connect.`, `first_byte.`
-    /// and `drift.`, in `us`, `ms` or `s`; every count of [`Counts`], `errors` and `status.503` as a number,
-    /// in `%` of what was offered or as `/s`; `rate` and `goodput` for what was answered in time. Operators:
-    /// `>`, `>=`, `<` and `<=`.
+    /// Metrics: `p50`, `p99.9` and so on, `max` and `mean` of the latency, or of `connect.`, `handshake.`,
+    /// `first_byte.` and `drift.`, in `us`, `ms` or `s`; every count of [`Counts`], `errors` and `status.503`
+    /// as a number, in `%` of what was offered or as `/s`; `rate` and `goodput` for what was answered in
+    /// time. Operators: `>`, `>=`, `<` and `<=`.
     ///
     /// # Errors
     /// Names the place, counted from 1, and what could stand there.
@@ -124,6 +124,7 @@ impl expression::TermKind {
         match self {
             Self::Complete => &times.complete,
             Self::Connect => &times.connect,
+            Self::Handshake => &times.handshake,
             Self::FirstByte => &times.first_byte,
             Self::Drift => &times.drift,
         }
@@ -147,7 +148,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::outcome::LaneOutcome;
+    use crate::outcome::{LaneOutcome, TlsOutcome};
 
     /// 1000 requests in 10 s: 900 in time after 1, 2, ... 900 ms, 60 given up, 40 refused; 5 answers were
     /// 503.
@@ -171,6 +172,7 @@ mod tests {
             held: None,
             counts,
             statuses: BTreeMap::from([(200, 900), (503, 5)]),
+            tls: TlsOutcome::default(),
             times,
         };
         RunOutcome {
@@ -208,6 +210,7 @@ mod tests {
             ("mean<440ms", false),
             ("connect.p99>71us", false),
             ("connect.max>69us", true),
+            ("handshake.p99>1s", true),
             ("errors>99", true),
             ("errors>100", false),
             ("errors>=100", true),

@@ -1,4 +1,4 @@
-//! Targets as people write them: `http://host:port/path?query`, `[::1]:8080/x`, `localhost`.
+//! Targets as people write them: `https://host:port/path?query`, `[::1]:8080/x`, `localhost`.
 //!
 //! It owns what of them can be loaded, and resolving their names. It must never guess: what would not reach
 //! the server as it was written is refused.
@@ -16,25 +16,31 @@ use crate::template::Template;
 pub struct Url {
     /// Name or address, an IPv6 address without its brackets.
     pub host: String,
-    /// The port, 80 if none was given.
+    /// Whether it is spoken to by TLS.
+    pub secure: bool,
+    /// The port, that of the scheme (80, 443) if none was given.
     pub port: u16,
     /// Path and query, as they are sent; may hold variables.
     pub target: String,
 }
 
-const DEFAULT_PORT: u16 = 80;
+/// The port of a scheme.
+fn default_port(secure: bool) -> u16 {
+    if secure { 443 } else { 80 }
+}
 
 impl Url {
-    /// What the field Host says: the port only if it is not 80.
+    /// What the field Host says: the port only if it is not that of the scheme.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == DEFAULT_PORT { host } else { format!("{host}:{}", self.port) }
+        if self.port == default_port(self.secure) { host } else { format!("{host}:{}", self.port) }
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "http://{}{}", self.authority(), self.target)
+        let scheme = if self.secure { "https" } else { "http" };
+        write!(formatter, "{scheme}://{}{}", self.authority(), self.target)
     }
 }
 
@@ -42,7 +48,7 @@ impl FromStr for Url {
     type Err = Fault;
 
     fn from_str(text: &str) -> Result<Self, Fault> {
-        let rest = strip_scheme(text)?;
+        let (secure, rest) = split_scheme(text)?;
         let (authority, target) = match rest.find(['/', '?', '#']) {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
@@ -51,26 +57,26 @@ impl FromStr for Url {
         let template = Template::parse(target.as_bytes(), "the URL's path")?;
         check_target(&template)?;
         let (host, port) = split_authority(text, authority)?;
-        Ok(Self { host, port, target })
+        Ok(Self { host, secure, port: port.unwrap_or(default_port(secure)), target })
     }
 }
 
-fn strip_scheme(text: &str) -> Result<&str, Fault> {
+/// Whether TLS is asked for, and what follows the scheme.
+fn split_scheme(text: &str) -> Result<(bool, &str), Fault> {
     // A scheme stands in front of everything else; the same three characters may stand in a query.
     let found = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#', '.', '@']));
-    let Some((scheme, rest)) = found else { return Ok(text) };
+    let Some((scheme, rest)) = found else { return Ok((false, text)) };
     match scheme.to_ascii_lowercase().as_str() {
-        "http" => Ok(rest),
-        "https" => Err(Fault::new(format!(
-            "`{text}`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak both)"
-        ))),
+        "http" => Ok((false, rest)),
+        "https" => Ok((true, rest)),
         _ => Err(Fault::new(format!(
-            "`{scheme}` in `{text}` is not a scheme that can be loaded: only http is"
+            "`{scheme}` in `{text}` is not a scheme that can be loaded: http and https are"
         ))),
     }
 }
 
-fn split_authority(text: &str, authority: &str) -> Result<(String, u16), Fault> {
+/// The host, and the port if one is given.
+fn split_authority(text: &str, authority: &str) -> Result<(String, Option<u16>), Fault> {
     if authority.contains('@') {
         let sentence = "user and password in a URL are not sent: give a field Authorization instead";
         return Err(Fault::new(sentence));
@@ -109,14 +115,17 @@ fn check_host(text: &str, host: &str) -> Result<(), Fault> {
 }
 
 /// `after` is what follows the host: nothing, or a colon and the port.
-fn parse_port(text: &str, after: &str) -> Result<u16, Fault> {
+fn parse_port(text: &str, after: &str) -> Result<Option<u16>, Fault> {
     if after.is_empty() {
-        return Ok(DEFAULT_PORT);
+        return Ok(None);
     }
     let digits = after.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     let port = digits.and_then(|digits| digits.parse().ok()).filter(|port| *port > 0);
     let given = after.strip_prefix(':').unwrap_or(after);
-    port.ok_or_else(|| Fault::new(format!("the port `{given}` of `{text}` is not a number from 1 to 65535")))
+    match port {
+        Some(port) => Ok(Some(port)),
+        None => Err(Fault::new(format!("the port `{given}` of `{text}` is not a number from 1 to 65535"))),
+    }
 }
 
 /// Whether what a template makes can stand in a request line (RFC 9112, section 3.2), and is meant to.

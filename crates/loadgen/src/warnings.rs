@@ -4,7 +4,7 @@
 
 use crate::drift;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, RunOutcome};
+use crate::outcome::{Counts, RunOutcome, TlsOutcome};
 use crate::plan::{LaneKind, Plan, SlotPlan};
 
 /// A thread that worked for more than this share of the time had no time left.
@@ -23,7 +23,8 @@ pub(crate) struct Effort<'a> {
 /// The findings, the gravest first.
 pub(crate) fn of(outcome: &RunOutcome, plan: &Plan, effort: &Effort<'_>) -> Vec<String> {
     let counts = all_lanes(outcome);
-    let checks = [unsent(&counts, plan), late(outcome, plan, effort), busy(plan, effort), sum(&counts)];
+    let checks =
+        [tls(outcome), unsent(&counts, plan), late(outcome, plan, effort), busy(plan, effort), sum(&counts)];
     checks.into_iter().flatten().collect()
 }
 
@@ -31,6 +32,17 @@ fn all_lanes(outcome: &RunOutcome) -> Counts {
     let mut all = Counts::default();
     outcome.lanes.iter().for_each(|lane| all += lane.counts);
     all
+}
+
+/// Connections that were lost by a fault of TLS, the commonest reason first.
+fn tls(outcome: &RunOutcome) -> Option<String> {
+    let mut all = TlsOutcome::default();
+    outcome.lanes.iter().for_each(|lane| all.merge(&lane.tls));
+    let mut reasons: Vec<(&String, &u64)> = all.faults.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let lost: u64 = reasons.iter().map(|(_, count)| **count).sum();
+    let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    (lost > 0).then(|| format!("TLS failed on {lost} connections: {}.", reasons.join("; ")))
 }
 
 /// Requests that could not be begun.
@@ -79,9 +91,10 @@ fn busy(plan: &Plan, effort: &Effort<'_>) -> Option<String> {
     let held = plan.lanes.iter().all(|lane| matches!(lane.kind, LaneKind::Hold { .. }));
     (busiest > BUSY_SHARE_MAX && !held).then(|| {
         format!(
-            "The generator's processor was busy {:.0} % of the time: the server may be able to do more than \
-             was measured; {}.",
+            "The generator's processor was busy {:.0} % of the time{}: the server may be able to do more \
+             than was measured; {}.",
             100.0 * busiest.min(1.0),
+            if plan.tls.is_some() { ", its part of TLS included" } else { "" },
             remedy(plan, effort)
         )
     })
@@ -131,6 +144,16 @@ mod tests {
             assert_eq!(found.len(), usize::from(said), "{found:?}");
             assert!(!said || found[0].contains("--threads") == (processors > 2), "{found:?}");
         }
+    }
+
+    #[test]
+    fn faults_of_tls_are_told_by_reason_the_commonest_first() {
+        let mut outcome = made_up::overload();
+        outcome.lanes[0].tls.count_faults("it has expired", 1);
+        outcome.lanes[1].tls.count_faults("nobody trusts it", 7);
+        let found = of(&outcome, &open_plan(), &Effort { busy_ns: &[0], ran_ns: 1, processors: 2 });
+        let said = "TLS failed on 8 connections: nobody trusts it (7); it has expired (1).";
+        assert_eq!(found[0], said);
     }
 
     #[test]

@@ -78,7 +78,7 @@ enum Subcommands {
     UpgradeStarter(processes::StarterArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
-    /// Offer load to a server over plain HTTP/1.1 (no TLS), and say what came of it
+    /// Offer load to a server over HTTP/1.1, plain or by TLS, and say what came of it
     Load(instruments::Words),
     /// Shed connections that cannot be served, before the kernel pays for them
     Gate(Box<gate::Arguments>),

@@ -125,7 +125,8 @@ fn plan(arguments: &Arguments) -> Result<Plan, String> {
         (false, true) => Protocol::Http,
         (false, false) => Protocol::Paper,
     };
-    let url = Url { host: arguments.host.clone(), port: arguments.port, target: String::new() };
+    let url =
+        Url { host: arguments.host.clone(), secure: false, port: arguments.port, target: String::new() };
     Ok(Plan {
         address: resolve(&url).map_err(|fault| format!("HOST: {fault}"))?,
         children: arguments.children as usize,

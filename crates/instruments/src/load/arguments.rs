@@ -92,6 +92,18 @@ pub(crate) struct Connections {
     /// Connect to this Unix socket; the URL gives host and path
     #[arg(long, value_name = "PATH")]
     pub(crate) unix: Option<PathBuf>,
+
+    /// https: verify neither the server's certificate nor its name
+    #[arg(long, short = 'k', conflicts_with = "cacert")]
+    pub(crate) insecure: bool,
+
+    /// https: trust the authorities in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+
+    /// https: a full handshake on each connection, no resumed session
+    #[arg(long)]
+    pub(crate) no_resumption: bool,
 }
 
 /// How connections are closed.

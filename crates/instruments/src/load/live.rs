@@ -440,7 +440,15 @@ fn check_topic(name: &str) -> Result<(), String> {
 }
 
 fn urls(text: &str, topics: &[String]) -> Result<Vec<Url>, String> {
-    topics.iter().map(|topic| text.replace(TOPIC_VARIABLE, topic).parse().map_err(told)).collect()
+    let url = |topic: &String| {
+        let url: Url = text.replace(TOPIC_VARIABLE, topic).parse().map_err(told)?;
+        if url.secure {
+            Err(format!("`{text}`: live data is read by http:// and ws:// only"))
+        } else {
+            Ok(url)
+        }
+    };
+    topics.iter().map(url).collect()
 }
 
 fn fields(texts: &[String]) -> Result<Vec<(String, String)>, String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use staunch_loadgen::mix::{Choice, MixEntry, MixPlan};
-use staunch_loadgen::plan::{IoChoice, LaneKind, LanePlan, SlotPlan};
+use staunch_loadgen::plan::{IoChoice, LaneKind, LanePlan, SlotPlan, TlsPlan, TlsTrust};
 use staunch_loadgen::probe::ProbePlan;
 use staunch_loadgen::schedule::{Arrivals, Profile, parse_trace};
 use staunch_loadgen::url::{self, Url};
@@ -64,10 +64,12 @@ pub(crate) fn of(
         Some(path) => Address::Unix(path.clone()),
         None => Address::Internet(url::resolve(&url).map_err(told)?),
     };
+    let tls = tls(aim.ways, &url)?;
     let lane = lane("main", kind, aim, &url)?;
     Ok(Plan {
         command: command(),
         target: aim.url.to_owned(),
+        tls,
         sources: aim.ways.source.clone(),
         lanes: vec![lane],
         duration,
@@ -77,6 +79,30 @@ pub(crate) fn of(
         probe: probe(generator, &address),
         address,
     })
+}
+
+/// How the server is spoken to by TLS.
+///
+/// # Errors
+/// Words about TLS, and a URL without.
+fn tls(ways: &Connections, url: &Url) -> Result<Option<TlsPlan>, String> {
+    let trust = match &ways.cacert {
+        _ if ways.insecure => TlsTrust::Anything,
+        Some(path) => TlsTrust::File(path.clone()),
+        None => TlsTrust::System,
+    };
+    if url.secure {
+        return Ok(Some(TlsPlan { server: url.host.clone(), trust, resumes: !ways.no_resumption }));
+    }
+    let given = [
+        (ways.insecure, "--insecure"),
+        (ways.cacert.is_some(), "--cacert"),
+        (ways.no_resumption, "--no-resumption"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, word)) => Err(format!("{word} is about https://, and {url} is not")),
+        None => Ok(None),
+    }
 }
 
 /// Which way to the network.

@@ -54,6 +54,9 @@ pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> 
     summarise(&outcome, results, to_stdout);
     match lost {
         Some(error) => Err(error),
+        None if nothing_is_secured(&outcome) => {
+            Err(format!("no handshake of TLS with {} succeeded, see the warning", plan.target))
+        }
         None if nobody_is_there(&outcome) => Err(format!("no connection to {} could be made", plan.target)),
         None if crossed(thresholds, &outcome) => Ok(ExitCode::from(CROSSED)),
         None => nothing_right(plan, &outcome).map_or(Ok(ExitCode::SUCCESS), Err),
@@ -129,6 +132,12 @@ fn nothing_right(plan: &Plan, outcome: &RunOutcome) -> Option<String> {
          right",
         counts.wrong_answer
     ))
+}
+
+/// Handshakes of TLS failed and not one succeeded.
+fn nothing_is_secured(outcome: &RunOutcome) -> bool {
+    let counts = outcome.counts();
+    counts.handshakes_failed > 0 && counts.handshakes == 0
 }
 
 /// Connections were begun and not one was made.

@@ -90,8 +90,12 @@ impl List {
         }
         let url: Url = target.parse()?;
         let server = self.server.get_or_insert_with(|| url.clone());
-        if (&server.host, server.port) != (&url.host, url.port) {
-            let (other, server) = (url.authority(), server.authority());
+        if (&server.host, server.port, server.secure) != (&url.host, url.port, url.secure) {
+            let shown = |url: &Url| {
+                let scheme = if url.secure { "https://" } else { "" };
+                format!("{scheme}{}", url.authority())
+            };
+            let (other, server) = (shown(&url), shown(server));
             return Err(Fault::new(format!("`{target}` is on {other}, the others are on {server}")));
         }
         Ok(url.target)

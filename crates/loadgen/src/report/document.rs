@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::flood::FloodOutcome;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, LaneOutcome, RunOutcome};
+use crate::outcome::{Counts, LaneOutcome, RunOutcome, TlsOutcome};
 use crate::report::machine::Machine;
 use crate::report::moments::Moments;
 use crate::report::{blob, layout};
@@ -90,6 +90,12 @@ pub struct Figures {
     pub latency_ms: Percentiles,
     /// From the begin of connecting until connected.
     pub connect_ms: Percentiles,
+    /// From connected until the last of the server's part of the handshake of TLS has come.
+    #[serde(default)]
+    pub handshake_ms: Percentiles,
+    /// What TLS came to; not there without it.
+    #[serde(default, skip_serializing_if = "TlsOutcome::is_empty")]
+    pub tls: TlsOutcome,
     /// From the intended start to the first byte of the answer.
     pub first_byte_ms: Percentiles,
     /// How far the generator was behind its own schedule.
@@ -122,6 +128,9 @@ pub struct Blobs {
     pub complete: String,
     /// Of `connect_ms`.
     pub connect: String,
+    /// Of `handshake_ms`.
+    #[serde(default)]
+    pub handshake: String,
     /// Of `first_byte_ms`.
     pub first_byte: String,
     /// Of `drift_ms`.
@@ -156,11 +165,14 @@ impl Figures {
             syn_sent: counts.connections_begun + counts.syn_retransmitted,
             latency_ms: Percentiles::of(&times.complete),
             connect_ms: Percentiles::of(&times.connect),
+            handshake_ms: Percentiles::of(&times.handshake),
+            tls: lane.tls.clone(),
             first_byte_ms: Percentiles::of(&times.first_byte),
             drift_ms: Percentiles::of(&times.drift),
             histograms: Blobs {
                 complete: blob::encode(&times.complete),
                 connect: blob::encode(&times.connect),
+                handshake: blob::encode(&times.handshake),
                 first_byte: blob::encode(&times.first_byte),
                 drift: blob::encode(&times.drift),
             },
@@ -222,6 +234,7 @@ impl Document {
         if document.format < FORMAT {
             document.renew();
         }
+        document.moments.add_later();
         document.moments.check().map_err(|words| Fault::new(format!("{name}: {words}")))?;
         Ok(document)
     }
@@ -282,8 +295,12 @@ mod tests {
         old["format"] = 1.into();
         old["offered"] = 123_456_789.into();
         old["lanes"].as_array_mut().unwrap().iter_mut().for_each(|lane| {
-            lane.as_object_mut().unwrap().remove("seconds");
+            let lane = lane.as_object_mut().unwrap();
+            for name in ["seconds", "handshake_ms", "handshakes"] {
+                lane.remove(name);
+            }
         });
+        old["moments"]["counts"].as_object_mut().unwrap().remove("handshakes_failed");
         assert_eq!(Document::read("a.json", &old.to_string()).unwrap(), document);
     }
 

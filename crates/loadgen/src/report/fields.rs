@@ -44,16 +44,22 @@ pub(crate) static ENDS: [CountField; 9] = [
 ];
 
 /// What else is counted.
-pub(crate) static OTHERS: [CountField; 8] = [
+pub(crate) static OTHERS: [CountField; 11] = [
     field!(offered, "offered", "requests"),
     field!(attempted, "attempted", "requests"),
     field!(connections_begun, "connections begun", "connections"),
     field!(connections_made, "connections made", "connections"),
     field!(connections_ended, "idle connections ended by the server", "connections"),
     field!(syn_retransmitted, "SYN sent again", "segments"),
+    field!(handshakes, "TLS handshakes", "handshakes"),
+    field!(handshakes_resumed, "TLS handshakes that resumed a session", "handshakes"),
+    field!(handshakes_failed, "TLS handshakes failed", "handshakes"),
     field!(received_bytes, "received", "bytes"),
     field!(sent_bytes, "sent", "bytes"),
 ];
+
+/// Counts that files written before there was TLS do not have.
+pub(crate) const LATER: [&str; 3] = ["handshakes", "handshakes_resumed", "handshakes_failed"];
 
 /// Every count: what was offered first, then how it ended, then the rest.
 pub(crate) fn all() -> impl Iterator<Item = &'static CountField> {

@@ -19,8 +19,8 @@ const NS_A_MS: f64 = 1e6;
 const TICKS_A_HALF: u32 = 5;
 
 /// The run's histograms as an HdrHistogram log. The one without a tag is the latency of all lanes; `connect`,
-/// `first_byte` and `drift` are tagged so, and each lane's latency with the lane's name. Values are
-/// nanoseconds.
+/// `handshake`, `first_byte` and `drift` are tagged so, and each lane's latency with the lane's name. Values
+/// are nanoseconds.
 pub fn hdr_log(outcome: &RunOutcome) -> String {
     let mut bytes = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
@@ -89,6 +89,7 @@ fn tagged(outcome: &RunOutcome) -> Vec<(Option<String>, Histogram)> {
     let all = [
         (None, times.complete),
         (Some("connect"), times.connect),
+        (Some("handshake"), times.handshake),
         (Some("first_byte"), times.first_byte),
         (Some("drift"), times.drift),
     ];

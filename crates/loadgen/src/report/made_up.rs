@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome, Times};
+use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome, Times, TlsOutcome};
 use crate::probe::{
     AcceptQueue, ListenEvents, Process, Processors, Sample, Segments, Shares, Sockets, Softnet,
 };
@@ -130,6 +130,7 @@ fn lane(name: &str, description: &str) -> LaneOutcome {
         held: None,
         counts: Counts::default(),
         statuses: BTreeMap::new(),
+        tls: TlsOutcome::default(),
         times: Times::default(),
     }
 }

@@ -97,6 +97,14 @@ impl Moments {
         self.server.get(name).map(Vec::as_slice)
     }
 
+    /// Adds what files of earlier versions do not have: nothing of it happened in them.
+    pub(super) fn add_later(&mut self) {
+        let steps = self.len();
+        for name in fields::LATER {
+            self.counts.entry(name.to_owned()).or_insert_with(|| vec![0; steps]);
+        }
+    }
+
     /// Checks what a file holds.
     ///
     /// # Errors

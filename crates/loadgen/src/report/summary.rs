@@ -102,6 +102,7 @@ impl Pen {
             ("latency", &figures.latency_ms),
             ("first byte", &figures.first_byte_ms),
             ("connect", &figures.connect_ms),
+            ("handshake", &figures.handshake_ms),
             ("drift", &figures.drift_ms),
         ];
         for (name, percentiles) in kinds {
@@ -135,6 +136,9 @@ impl Pen {
                 words::count(main.connections_made)
             ),
         ));
+        if main.handshakes + main.handshakes_failed > 0 {
+            parts.push(("handshakes", handshakes(main)));
+        }
         parts.push((
             "bytes",
             format!(
@@ -211,6 +215,21 @@ fn percentile_row(name: &str, percentiles: &Percentiles) -> Vec<String> {
     let Percentiles { p50, p90, p99, p999, max, .. } = *percentiles;
     let times = [p50, p90, p99, p999, max].map(words::time_ms_or_dash);
     [name.to_owned()].into_iter().chain(times).collect()
+}
+
+/// Handshakes of TLS, how many resumed a session, and what they came to.
+fn handshakes(main: &Figures) -> String {
+    let failed = match main.handshakes_failed {
+        0 => String::new(),
+        failed => format!(", {} failed", words::count(failed)),
+    };
+    let suites: Vec<String> = main.tls.suites.keys().map(|suite| words::harmless(suite)).collect();
+    let suites = if suites.is_empty() { String::new() } else { format!("; {}", suites.join(", ")) };
+    format!(
+        "{} made, {} of them resumed{failed}{suites}",
+        words::count(main.handshakes),
+        words::count(main.handshakes_resumed)
+    )
 }
 
 fn statuses(figures: &Figures) -> String {

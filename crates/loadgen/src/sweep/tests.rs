@@ -20,6 +20,7 @@ fn plan(factors: &[f64], rounds: u32) -> SweepPlan {
 fn answered(rate_per_s: f64) -> RunOutcome {
     let mut outcome = made_up::overload();
     outcome.lanes[0].counts.in_time = (rate_per_s * 10.0) as u64;
+    outcome.warnings.clear();
     outcome
 }
 
@@ -85,6 +86,32 @@ fn a_capacity_that_was_named_is_kept_and_the_excess_is_said() {
     let (offered, again, outcome) = swept(&named, 0.0, 150.0);
     assert_eq!((offered.as_slice(), again), ([100.0, 200.0, 300.0].as_slice(), 0));
     assert_eq!((outcome.capacity_per_s, outcome.notes.len()), (100.0, 1));
+}
+
+#[test]
+fn what_was_said_while_the_capacity_was_found_is_said_of_the_sweep() {
+    let mut measure = |plan: &Plan, _: &mut dyn FnMut(SweepEvent<'_>)| {
+        let mut outcome = answered(100.0);
+        if matches!(plan.lanes[0].kind, LaneKind::Closed { .. }) {
+            outcome.warnings.push("The generator's processor was busy.".to_owned());
+        }
+        Ok(outcome)
+    };
+    let control = RunControl::default();
+    let outcome = sweep_by(&plan(&[1.0], 1), &control, &mut measure, &mut |_| {}).unwrap();
+    assert_eq!(outcome.notes, ["While the capacity was found: The generator's processor was busy."]);
+}
+
+#[test]
+fn a_server_that_nobody_believes_has_no_capacity() {
+    let mut measure = |_: &Plan, _: &mut dyn FnMut(SweepEvent<'_>)| {
+        let mut outcome = answered(0.0);
+        outcome.lanes[0].tls.count_faults("the certificate has expired", 7);
+        Ok(outcome)
+    };
+    let control = RunControl::default();
+    let fault = sweep_by(&plan(&[1.0], 1), &control, &mut measure, &mut |_| {}).unwrap_err().to_string();
+    assert!(fault.contains("failed, by TLS: the certificate has expired"), "{fault}");
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub(super) enum TermKind {
     Complete,
     /// Until connected.
     Connect,
+    /// From connected until the handshake of TLS is over.
+    Handshake,
     /// To the first byte.
     FirstByte,
     /// The generator behind its schedule.
@@ -100,8 +102,8 @@ pub(super) enum Unit {
     Number,
 }
 
-const METRICS: &str = "`p99` (or `max`, `mean`; also with `connect.`, `first_byte.` or `drift.` before it), \
-     `errors`, `goodput`, `rate`, a count such as `refused`, or `status.503`";
+const METRICS: &str = "`p99` (or `max`, `mean`; also with `connect.`, `handshake.`, `first_byte.` or \
+     `drift.` before it), `errors`, `goodput`, `rate`, a count such as `refused`, or `status.503`";
 
 /// Reads `metric operator value`.
 pub(super) fn parse(text: &str) -> Result<Expression, Fault> {
@@ -150,6 +152,7 @@ fn metric(words: &str) -> Option<Metric> {
     }
     let kinds = [
         ("connect.", TermKind::Connect),
+        ("handshake.", TermKind::Handshake),
         ("first_byte.", TermKind::FirstByte),
         ("drift.", TermKind::Drift),
         ("", TermKind::Complete),

@@ -31,7 +31,7 @@ fn without_weights_the_order_counts() {
     let plan = MixPlan::from_list("http://h/a\n/b\nh://", "urls", None).expect_err("a scheme");
     assert_eq!(
         plan.to_string(),
-        "urls, line 3: `h` in `h://` is not a scheme that can be loaded: only http is"
+        "urls, line 3: `h` in `h://` is not a scheme that can be loaded: http and https are"
     );
     let plan = MixPlan::from_list("http://h/a{{{{\n/b", "urls", None).expect("a list");
     assert_eq!(entries(&plan), [(1.0, "/a{{{{", None), (1.0, "/b", None)]);
@@ -63,11 +63,7 @@ fn faults_name_the_line() {
         ),
         ("http://other/a", "urls, line 1: `http://other/a` is on other, the others are on h:8080"),
         ("/a#b", "urls, line 1: `/a#b`: what follows `#` is never sent to a server: leave it out"),
-        (
-            "https://h:8080/",
-            "urls, line 1: `https://h:8080/`: only plain HTTP/1.1 is spoken here, no TLS and no HTTP/2 (oha and h2load speak \
-             both)",
-        ),
+        ("https://h:8080/", "urls, line 1: `https://h:8080/` is on https://h:8080, the others are on h:8080"),
         (
             "/{{serial",
             "urls, line 1: the path, character 2: `{{` is not closed by `}}`; two braces that are meant are \

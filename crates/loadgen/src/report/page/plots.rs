@@ -128,6 +128,7 @@ pub(super) fn percentiles(document: &Document) -> Option<Plot> {
         ("latency", "latency", &blobs.complete),
         ("first_byte", "first byte", &blobs.first_byte),
         ("connect", "connect", &blobs.connect),
+        ("handshake", "TLS handshake", &blobs.handshake),
         ("drift", "drift", &blobs.drift),
     ];
     // A closed loop has no schedule that it could be behind.

@@ -7,7 +7,7 @@ use staunch_figures::escape;
 use staunch_figures::words;
 
 use crate::outcome::Counts;
-use crate::report::document::{Document, Percentiles};
+use crate::report::document::{Document, Figures, Percentiles};
 use crate::report::fields::{ENDS, is_error};
 
 /// What was offered, and every end, by lane; a row below says whether it adds up.
@@ -85,8 +85,10 @@ pub(super) fn times(body: &mut String, document: &Document) {
         ("latency", main.latency_ms),
         ("first byte", main.first_byte_ms),
         ("connect", main.connect_ms),
+        ("TLS handshake", main.handshake_ms),
         ("drift", main.drift_ms),
     ];
+    let kinds = kinds.into_iter().filter(|(name, times)| *name != "TLS handshake" || times.max.is_some());
     rows.extend(kinds.map(|(name, percentiles)| (name.to_owned(), percentiles)));
     let beside = document.lanes.iter().skip(1);
     rows.extend(beside.map(|lane| (format!("latency, {}", escape(&lane.name)), lane.figures.latency_ms)));
@@ -139,7 +141,7 @@ pub(super) fn statuses(body: &mut String, document: &Document) {
 pub(super) fn network(body: &mut String, document: &Document) {
     let main = &document.main;
     let per_s = |bytes: u64| words::bytes(bytes as f64 / document.seconds.max(f64::MIN_POSITIVE));
-    let rows = [
+    let mut rows = vec![
         ("connections begun", words::count(main.connections_begun)),
         ("connections made", words::count(main.connections_made)),
         ("idle connections ended by the server", words::count(main.connections_ended)),
@@ -151,9 +153,24 @@ pub(super) fn network(body: &mut String, document: &Document) {
         ),
         ("sent", format!("{} ({}/s)", words::bytes(main.sent_bytes as f64), per_s(main.sent_bytes))),
     ];
+    rows.extend(handshakes(main));
     body.push_str("<div class=\"wide\"><table><tbody>");
     for (name, value) in rows {
         let _ = write!(body, "<tr><th scope=\"row\">{name}<td class=\"number\">{value}</tr>");
     }
     body.push_str("</tbody></table></div>");
+}
+
+/// Handshakes of TLS; nothing without it.
+fn handshakes(main: &Figures) -> Vec<(&'static str, String)> {
+    if main.handshakes + main.handshakes_failed == 0 {
+        return Vec::new();
+    }
+    let suites = main.tls.suites.keys().map(|suite| escape(suite)).collect::<Vec<String>>().join(", ");
+    vec![
+        ("TLS handshakes", words::count(main.handshakes)),
+        ("of them resumed", words::count(main.handshakes_resumed)),
+        ("TLS handshakes failed", words::count(main.handshakes_failed)),
+        ("TLS", suites),
+    ]
 }
