@@ -56,5 +56,8 @@ pub use staunch_netio::{
     Address as TargetAddress, FilePart, FileStamp, ListenPlace, Outgoing, Part, Slice, Target, UNIX_PEER,
 };
 pub use staunch_tls::ClientIdentity;
-pub use upstream::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams};
+pub use upstream::{
+    LimitLaw, Observation, Served, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
+    Upstreams, WaitingLine,
+};
 pub use worker::Worker;

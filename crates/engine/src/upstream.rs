@@ -12,6 +12,8 @@
 //! asked room for ([`crate::Handler::upstreams_max`]); what they hold stands in the worker's account of
 //! memory.
 
+mod law;
+mod line;
 mod row;
 mod table;
 mod words;
@@ -20,6 +22,8 @@ use std::cell::{Cell, RefCell};
 
 use staunch_netio::{Slot, Target};
 
+pub use self::law::{LimitLaw, Observation};
+pub use self::line::{Served, WaitingLine};
 pub(crate) use self::row::{UpstreamNews, UpstreamRow, UpstreamStep};
 use self::table::UpstreamTable;
 pub use self::words::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts};

@@ -247,10 +247,7 @@ fn keys_that_cannot_be_used() {
     );
     // 32 bytes each, but no point of the curve.
     let half = URL_SAFE_NO_PAD.encode([7; 32]);
-    assert_eq!(
-        set(json!({"kty": "EC", "crv": "P-256", "x": half, "y": half})),
-        Some(KeyFault::Broken(1))
-    );
+    assert_eq!(set(json!({"kty": "EC", "crv": "P-256", "x": half, "y": half})), Some(KeyFault::Broken(1)));
     let rsa = |bits: usize, last: u8, exponent: &str| {
         let mut modulus = vec![0xff; bits / 8];
         modulus.push(last);
