@@ -74,8 +74,8 @@ echo "4096 65536 262144" > /proc/sys/net/ipv4/tcp_rmem
 load listing=1
 for change in 'mv www/new www/big' 'rm www/big' 'ln www/big www/link' 'chmod 640 www/big' 'cp www/new www/big'; do
 	rm -f www/big www/link
-	head -c 4000000 /dev/zero | tr '\0' '\1' > www/big
-	head -c 4000000 /dev/zero | tr '\0' '\2' > www/new
+	head -c 1500000 /dev/zero | tr '\0' '\1' > www/big
+	head -c 1500000 /dev/zero | tr '\0' '\2' > www/new
 	rm -f pipe; mkfifo pipe
 	# One child, which does not end before the pipe is open: the end of one would interrupt that.
 	( printf 'GET /big HTTP/1.0\r\n\r\n' | nc 127.0.0.1 80 > pipe ) &

@@ -3,6 +3,8 @@
 umask 022
 mkdir www; echo hello > www/a.txt
 mount -t tracefs tracefs /sys/kernel/tracing
+# The graph of functions is refused where somebody has set a filter, and so takes no time: it is traced elsewhere.
+echo wake_up_process > /sys/kernel/tracing/set_ftrace_filter || exit 1
 ask() {
 	while :; do
 		printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | nc 127.0.0.1 80 > /dev/null

@@ -50,9 +50,12 @@ echo "without: $(cat said)"
 
 load mode=kthread
 ask & asking=$!
+# Of one function alone: tracing every one of them would take most of the test's time.
+echo wake_up_process > $T/set_ftrace_filter
 echo function > $T/current_tracer
 echo "kthread: $(staunch kernel trace --json --seconds 2)"
 echo nop > $T/current_tracer
+echo > $T/set_ftrace_filter
 echo khttpd:khttpd_hit > $T/set_event
 echo "event: $(staunch kernel trace --json --seconds 2)"
 echo > $T/set_event
