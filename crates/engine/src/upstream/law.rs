@@ -1,34 +1,37 @@
 //! How many requests a server of an application is given at once: from what some limits brought to the next.
 //!
-//! The law owns the limit of one server and what it knows of the rates that limits bring. It must never read a
-//! clock, nor guess in what time an idle server would answer: time and counts are what observations say. Order
-//! of calls: [`LimitLaw::new`] once, [`LimitLaw::step`] for every observation, in order of time.
+//! The law owns the limit of one server and what it knows of the rates that limits bring. It must never read
+//! a clock, nor guess in what time an idle server would answer: time and counts are what observations say.
+//! Order of calls: [`LimitLaw::new`] once, [`LimitLaw::step`] for every observation, in order of time.
 //!
 //! # The law
 //!
-//! By Little's law `N = X R`: `X` answers a second, `N` requests in work on average, `R` seconds in work each.
-//! While no request waits for its turn, nothing is decided. Otherwise time is cut into windows (`windows.rs`).
-//! A window begins when none is in work any more that was begun under another limit; it ends after 32 answers
-//! and twice `R`, or after a second if that is longer than `2 R`. Most windows have the limit itself, a few are
-//! trials (`trial.rs`). Rates are compared with the standard error `e` of their ratio.
+//! By Little's law `N = X R`: `X` answers a second, `N` requests in work on average, `R` seconds in work
+//! each. While no request waits for its turn, nothing is decided. Otherwise time is cut into windows
+//! (`windows.rs`). A window begins when none is in work any more that was begun under another limit; it ends
+//! after 32 answers and twice `R`, or after a second if that is longer than `2 R`. Most windows have the
+//! limit itself, a few are trials (`trial.rs`). Rates are compared with the standard error `e` of their
+//! ratio.
 //!
-//! - **Up is quick.** From 1 on the limit doubles until the rate grows by less than a tenth. A trial of half as
-//!   much again (later also a fifth) that gains 8 % and 1.5 `e` begins the doubling anew. Where eight trials
-//!   leave it in doubt, more is given: within the guard that harms nobody.
+//! - **Up is quick.** From 1 on the limit doubles until the rate grows by less than a tenth. A trial of half
+//!   as much again (later also a fifth) that gains 8 % and 1.5 `e` begins the doubling anew. Where eight
+//!   trials leave it in doubt, more is given: within the guard that harms nobody.
 //! - **Down has to be proven.** Seven tenths (later also 0.85) become the limit if they bring 8 % and 1.5 `e`
 //!   more, or at most 6 % less with `e` of at most 6 %. Only a server that more is asked of than it does is
 //!   tried so: otherwise less can only do harm.
 //! - **A guard on what waits inside.** The limit is at most `X (R_low + patience / 4)`. `R_low` is `R` at the
 //!   lowest limit known; what is known of it fades, for services change.
-//! - **Noise is no evidence.** What trials brought is added up until it decides, and fades with half a minute.
-//!   A trial that is known to bring nothing becomes rarer.
+//! - **Noise is no evidence.** What trials brought is added up until it decides, and fades with half a
+//!   minute. A trial that is known to bring nothing becomes rarer.
 //! - **Changes are not waited for.** When half a second brings less than half of what was known, and chance
 //!   does not explain it, the guard acts at once and the search begins again.
 
+mod observation;
 mod trial;
 mod windows;
 
-use self::trial::{Due, Trial};
+pub use self::observation::Observation;
+use self::trial::{LimitTrial, TrialsDue};
 use self::windows::{Windows, gain};
 
 /// Least answers of a window.
@@ -74,25 +77,6 @@ const LATE_PART: f64 = 0.75;
 /// No server is given more at once.
 const LIMIT_MAX: f64 = 65_536.0;
 
-/// What was seen since the observation before.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Observation {
-    /// Seconds since the observation before.
-    pub interval_s: f64,
-    /// Answers that were complete.
-    pub answers: u32,
-    /// Seconds for which these were in work, added up.
-    pub in_work_s: f64,
-    /// The squares of these seconds, added up.
-    pub in_work_s_squared: f64,
-    /// Requests in work now.
-    pub in_work: u32,
-    /// Whether a request waited for its turn at any time.
-    pub was_full: bool,
-    /// Whether a request was refused because too many waited.
-    pub was_shedding: bool,
-}
-
 /// The time in work at a low limit.
 #[derive(Debug, Clone, Copy)]
 struct Low {
@@ -108,8 +92,8 @@ pub struct LimitLaw {
     limit: f64,
     /// What half as much has brought, while the limit doubles.
     half: Option<Windows>,
-    trial: Trial,
-    due: Due,
+    trial: LimitTrial,
+    due: TrialsDue,
     /// The window that goes on.
     window: Windows,
     /// Answers until none is left of the requests that were begun under another limit.
@@ -120,7 +104,7 @@ pub struct LimitLaw {
     /// What the limit itself has brought.
     known: Windows,
     /// What the trials have.
-    tried: [Windows; Trial::COUNT],
+    tried: [Windows; LimitTrial::COUNT],
     low: Option<Low>,
     /// Answers and seconds since it was looked whether the rate has fallen, and the rate known then.
     recent: (f64, f64),
@@ -134,8 +118,8 @@ impl LimitLaw {
             patience_s,
             limit: 1.0,
             half: Some(Windows::default()),
-            trial: Trial::None,
-            due: Due::default(),
+            trial: LimitTrial::None,
+            due: TrialsDue::default(),
             window: Windows::default(),
             settling: 0.0,
             has_begun: false,
@@ -218,7 +202,7 @@ impl LimitLaw {
 
     fn begin_window(&mut self, window: &Windows, before: u32) {
         self.due.count(window.seconds);
-        self.trial = Trial::None;
+        self.trial = LimitTrial::None;
         // What is tried is compared with what is known.
         if self.half.is_none() && self.known.answers > 0.0 {
             self.trial = self.next_trial(window);
@@ -228,20 +212,20 @@ impl LimitLaw {
         self.settling = f64::from(before.max(self.limit()));
     }
 
-    fn next_trial(&mut self, window: &Windows) -> Trial {
+    fn next_trial(&mut self, window: &Windows) -> LimitTrial {
         if self.was_shedding && self.limit >= 2.0 && self.due.is_down() {
             return self.due.begin_down();
         }
         if self.due.is_up() && self.may_try_more(window) {
             return self.due.begin_up();
         }
-        Trial::None
+        LimitTrial::None
     }
 
     /// Whether more is harmless even if it brings nothing: none waits inside yet, or those that would do so
     /// within their part of the patience. More that would be too late for all is tried rarely.
     fn may_try_more(&self, window: &Windows) -> bool {
-        let (rate, more) = (self.known.rate(), Trial::Up.limit(self.limit));
+        let (rate, more) = (self.known.rate(), LimitTrial::Up.limit(self.limit));
         let is_idle_inside = self.low.is_some_and(|low| window.mean_s() <= IDLE_INSIDE * low.mean_s);
         let is_in_time = more <= rate * self.patience_s * LATE_PART;
         (is_idle_inside || more <= self.most(rate)) && (is_in_time || self.due.is_up_long_ago())
@@ -251,8 +235,7 @@ impl LimitLaw {
     fn double(&mut self, half: &Windows, window: Windows) {
         let (gain, error) = gain(&window, half);
         if half.answers <= 0.0 || gain > DOUBLING_GAIN_MIN || error > DOUBT_MIN {
-            // What waits inside is guarded as if the rate grew once more as it did now. Of both windows together
-            // chance is less.
+            // The rate may grow once more as it did now. Chance is less of both windows together.
             let growth = if half.answers > 0.0 { (1.0 + gain).clamp(1.0, 2.0) } else { 2.0 };
             let most = growth * self.most(half.with(&window).rate());
             let is_open = 2.0 * self.limit < most;
@@ -270,7 +253,7 @@ impl LimitLaw {
     /// Another limit, or another server: what was known says nothing of it.
     fn forget(&mut self) {
         self.half = None;
-        self.due = Due::default();
+        self.due = TrialsDue::default();
         self.known = Windows::default();
         self.tried = Default::default();
     }
@@ -280,7 +263,7 @@ impl LimitLaw {
         self.known.fade(window.seconds);
         self.tried.iter_mut().for_each(|tried| tried.fade(window.seconds));
         match self.trial {
-            Trial::None => self.learn(window),
+            LimitTrial::None => self.learn(window),
             trial => {
                 self.tried[trial as usize].add(window);
                 self.decide(trial);
@@ -302,7 +285,7 @@ impl LimitLaw {
         }
     }
 
-    fn decide(&mut self, trial: Trial) {
+    fn decide(&mut self, trial: LimitTrial) {
         let (gain, error) = gain(&self.tried[trial as usize], &self.known);
         let is_better = gain > GAIN_MIN && gain > GAIN_ERRORS_MIN * error;
         let hope = if trial.is_down() { -LOSS_MAX } else { GAIN_MIN };

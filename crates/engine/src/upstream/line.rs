@@ -1,9 +1,9 @@
 //! How many requests may wait for a server of an application: as many as a burst needs, until more come than
 //! are served.
 //!
-//! The line owns when requests are refused. It must never hold one, nor read a clock: it says how many may wait,
-//! and the caller counts them. Order of calls: [`WaitingLine::came`] for each request, in order of time, and
-//! then [`WaitingLine::room`].
+//! The line owns when requests are refused. It must never hold one, nor read a clock: it says how many may
+//! wait, and the caller counts them. Order of calls: [`WaitingLine::came`] for each request, in order of
+//! time, and then [`WaitingLine::room`].
 //!
 //! Open, as many may wait as are served within half the patience. Once 1.25 times as many came in a second as
 //! are served, by three deviations of a Poisson count, or the first in line has waited for half the patience,

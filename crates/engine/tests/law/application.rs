@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// An application.
+/// A server of an application, and what it does to requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Application {
     pub(crate) name: &'static str,

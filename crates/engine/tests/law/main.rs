@@ -1,7 +1,7 @@
 //! The law that finds an application's limit, on simulated applications and crowds.
 //!
-//! Time is simulated, so every run of a seed is the same to the last answer. `STAUNCH_SEEDS` says how many seeds
-//! there are; `--nocapture` shows the table.
+//! Time is simulated, so every run of a seed is the same to the last answer. `STAUNCH_SEEDS` says how many
+//! seeds there are; `--nocapture` shows the table.
 #![forbid(unsafe_code)]
 
 mod application;
@@ -45,7 +45,7 @@ fn of_peak(application: &Application, load: f64) -> (f64, f64) {
     (sum / count, least)
 }
 
-/// One law without a number for all of them: the peak is kept at twice and ten times the load.
+/// The law, without a number to set, keeps the peak of each of them at twice and ten times the load.
 #[test]
 fn every_application_keeps_its_peak() {
     let kept = [
@@ -56,7 +56,7 @@ fn every_application_keeps_its_peak() {
         (MANY_PLACES, 0.98, 0.98),
         (COLLECTOR, 0.97, 0.97),
         (THRASHING, 0.85, 0.85),
-        // One request in work and half a patience gone: who waits is late.
+        // A request in work takes half the patience: whoever waits is late.
         (SLOW, 0.88, 0.88),
     ];
     for (application, twice, ten_times) in kept {
@@ -67,8 +67,8 @@ fn every_application_keeps_its_peak() {
     }
 }
 
-/// Below its peak an application with the law loses hardly more than alone: refused or too late, in percent of
-/// what came.
+/// Below its peak an application with the law loses hardly more than alone: refused or too late, in percent
+/// of what came.
 #[test]
 fn below_the_peak_hardly_more_is_lost_than_without_a_law() {
     let lost = [

@@ -174,8 +174,8 @@ fn read_kind(entry: &serde_json::Value, number: usize) -> Result<Option<Kind>, K
     })
 }
 
-/// Whether an uncompressed point is one of P-256. Agreeing on a secret with it finds that out; verifying would
-/// only when there is a signature.
+/// Whether an uncompressed point is one of P-256. Agreeing on a secret with it finds that out; verifying
+/// would only when there is a signature.
 fn is_on_p256(point: &[u8; 65]) -> bool {
     let theirs = agreement::UnparsedPublicKey::new(&agreement::ECDH_P256, point);
     agreement::EphemeralPrivateKey::generate(&agreement::ECDH_P256, &SystemRandom::new())

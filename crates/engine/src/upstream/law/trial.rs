@@ -11,7 +11,7 @@ const DOWN_WINDOWS: [u32; 2] = [4, 128];
 
 /// What a window is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trial {
+pub(super) enum LimitTrial {
     Up,
     UpFine,
     Down,
@@ -20,7 +20,7 @@ pub(super) enum Trial {
     None,
 }
 
-impl Trial {
+impl LimitTrial {
     /// Trials, but for that of the limit itself.
     pub(super) const COUNT: usize = Self::None as usize;
 
@@ -76,18 +76,18 @@ impl Rhythm {
 
 /// When each trial is due.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
+pub(super) struct TrialsDue {
     up: Rhythm,
     down: Rhythm,
 }
 
-impl Default for Due {
+impl Default for TrialsDue {
     fn default() -> Self {
         Self { up: Rhythm::new(UP_WINDOWS[0]), down: Rhythm::new(DOWN_WINDOWS[0]) }
     }
 }
 
-impl Due {
+impl TrialsDue {
     /// A window of so many seconds is over.
     pub(super) fn count(&mut self, seconds: f64) {
         for rhythm in [&mut self.up, &mut self.down] {
@@ -113,16 +113,16 @@ impl Due {
         self.down.windows >= self.down.distance
     }
 
-    pub(super) fn begin_up(&mut self) -> Trial {
-        if self.up.begin() { Trial::UpFine } else { Trial::Up }
+    pub(super) fn begin_up(&mut self) -> LimitTrial {
+        if self.up.begin() { LimitTrial::UpFine } else { LimitTrial::Up }
     }
 
-    pub(super) fn begin_down(&mut self) -> Trial {
-        if self.down.begin() { Trial::DownFine } else { Trial::Down }
+    pub(super) fn begin_down(&mut self) -> LimitTrial {
+        if self.down.begin() { LimitTrial::DownFine } else { LimitTrial::Down }
     }
 
     /// A trial is known to bring nothing: those of its direction become rarer.
-    pub(super) fn put_off(&mut self, trial: Trial) {
+    pub(super) fn put_off(&mut self, trial: LimitTrial) {
         match trial.is_down() {
             true => self.down.put_off(DOWN_WINDOWS[1]),
             false => self.up.put_off(UP_WINDOWS[1]),

@@ -1,6 +1,6 @@
 //! What windows of one limit have brought, and how sure that is.
 
-use super::Observation;
+use super::observation::Observation;
 
 /// Services vary by more than is seen of few: least coefficient of variation.
 const VARIATION_MIN: f64 = 0.3;
@@ -84,8 +84,8 @@ impl Windows {
         (variance.max(0.0).sqrt() / mean_s).max(VARIATION_MIN)
     }
 
-    /// Square of the rate's standard error as part of it, by the spread of the time in work: that of a renewal
-    /// process (Cox, *Renewal Theory*, 1962).
+    /// Square of the rate's standard error as part of it, by the spread of the time in work: that of a
+    /// renewal process (Cox, *Renewal Theory*, 1962).
     fn error_squared(&self) -> f64 {
         (self.variation().powi(2) * self.answers + self.ends_squared) / self.answers.powi(2)
     }
