@@ -67,6 +67,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
+	STAUNCH_SEEDS=1000 cargo test --profile fast --workspace --test law -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
