@@ -18,6 +18,7 @@ mod peers;
 mod private;
 mod reading;
 mod restart;
+mod secured;
 mod sites;
 mod socket;
 mod sockets;

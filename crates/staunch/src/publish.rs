@@ -6,6 +6,7 @@
 mod demo;
 mod folder;
 mod followed;
+mod link;
 mod patience;
 mod regular;
 mod topic_writer;
@@ -17,6 +18,7 @@ use clap::Args;
 
 use self::folder::TopicFolder;
 use self::followed::Followed;
+use self::link::LinkTarget;
 use self::patience::patiently;
 use self::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
@@ -38,9 +40,13 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Server; without TLS
+    /// Server, by http or https
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     to: String,
+
+    /// Authorities that may vouch for an https server, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
 
     /// File with the secret or token, alone on its first line; else STAUNCH_PUBLISH_TOKEN
     #[arg(long, value_name = "FILE")]
@@ -69,7 +75,8 @@ pub(crate) struct Arguments {
 /// # Errors
 /// No secret, nothing to read, or a server that does not take it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut writer = TopicWriter::new(&arguments.to, token(arguments)?)?;
+    let target = LinkTarget::new(&arguments.to, arguments.cacert.as_deref())?;
+    let mut writer = TopicWriter::new(target, token(arguments)?);
     if arguments.demo {
         return Ok(demo::run(&mut writer)?);
     }

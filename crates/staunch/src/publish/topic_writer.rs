@@ -4,16 +4,14 @@
 //! connection, with the same key.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use staunch_program::output::printable;
 
-/// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::link::{Link, LinkTarget};
+
 /// Longest head of an answer that is read.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 /// Longest answer that is read: a sentence.
@@ -80,31 +78,15 @@ impl std::fmt::Display for PutFault {
 /// A publisher's connection to one server.
 #[derive(Debug)]
 pub(super) struct TopicWriter {
-    authority: String,
+    target: LinkTarget,
     token: String,
-    stream: Option<BufReader<TcpStream>>,
+    stream: Option<BufReader<Link>>,
 }
 
 impl TopicWriter {
-    /// For the server of a URL.
-    ///
-    /// # Errors
-    /// The URL is none, or one by TLS.
-    pub(super) fn new(url: &str, token: String) -> Result<Self, String> {
-        let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| {
-            format!(
-                "--to {url}: `staunch publish` speaks no TLS: name a plain address of the server, such as \
-                 http://127.0.0.1:8080, or publish by `curl -T FILE {url}/topics/TOPIC`"
-            )
-        })?;
-        let authority = rest.trim_end_matches('/');
-        if authority.is_empty() || authority.contains(['/', '@', ' ', '?']) {
-            return Err(format!("--to {url}: a host and a port, such as http://127.0.0.1:8080"));
-        }
-        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let authority = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-        Ok(Self { authority, token, stream: None })
+    /// For a server, of which nothing is asked yet.
+    pub(super) fn new(target: LinkTarget, token: String) -> Self {
+        Self { target, token, stream: None }
     }
 
     /// Sets the value of a topic.
@@ -141,7 +123,7 @@ impl TopicWriter {
         lines: &str,
         body: &[u8],
     ) -> Result<(u16, String), PutFault> {
-        let Self { authority, token, .. } = &*self;
+        let (authority, token) = (&self.target.authority, &self.token);
         let path: String = topic.bytes().map(encoded).collect();
         let head = format!(
             "{method} /topics/{path} HTTP/1.1\r\nHost: {authority}\r\n\
@@ -154,8 +136,15 @@ impl TopicWriter {
             Err(_) if is_kept => self.ask(&request),
             answer => answer,
         };
-        let unreachable = |error| PutFault::Later(format!("{}: {error}", self.authority));
-        let (status, said) = answer.map_err(unreachable)?;
+        let (status, said) = answer.map_err(|error| {
+            let said = format!("{}: {error}", self.target.authority);
+            // A server that is not believed now is not believed later.
+            if error.kind() == ErrorKind::InvalidData {
+                PutFault::Publisher(said)
+            } else {
+                PutFault::Later(said)
+            }
+        })?;
         Ok((status, format!("{}: {}", printable(topic), printable(said.trim()))))
     }
 
@@ -163,7 +152,7 @@ impl TopicWriter {
         // The connection is kept only if the whole answer came.
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
-            None => self.connect()?,
+            None => BufReader::new(self.target.connect()?),
         };
         let written = stream.get_mut().write_all(request);
         let Answer { status, said, is_last } = match (written, Answer::read(&mut stream)) {
@@ -177,26 +166,6 @@ impl TopicWriter {
         }
         Ok((status, said))
     }
-
-    fn connect(&self) -> std::io::Result<BufReader<TcpStream>> {
-        let mut fault = std::io::Error::other("no address is known for this name");
-        // A name such as localhost has several, and a server may listen at one of them.
-        for address in self.authority.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(stream) => return prepared(stream),
-                Err(error) => fault = error,
-            }
-        }
-        Err(fault)
-    }
-}
-
-/// A connection on which neither side is waited for too long.
-fn prepared(stream: TcpStream) -> std::io::Result<BufReader<TcpStream>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
-    Ok(BufReader::new(stream))
 }
 
 /// What a server has answered.
@@ -208,7 +177,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Self> {
+    fn read(stream: &mut BufReader<Link>) -> std::io::Result<Self> {
         let broken = || std::io::Error::other("this is no answer of HTTP");
         let mut head = stream.by_ref().take(HEAD_BYTES_MAX);
         let mut line = String::new();
@@ -250,14 +219,12 @@ mod tests {
 
     use super::*;
 
+    fn writer(url: &str) -> TopicWriter {
+        TopicWriter::new(LinkTarget::new(url, None).unwrap(), "token".to_owned())
+    }
+
     #[test]
-    fn servers_and_names() {
-        let authority = |url| TopicWriter::new(url, String::new()).map(|writer| writer.authority);
-        assert_eq!(authority("http://a"), Ok("a:80".to_owned()));
-        assert_eq!(authority("http://[::1]:8080/"), Ok("[::1]:8080".to_owned()));
-        for url in ["https://a", "a:80", "http://", "http://a/b", "http://u@a"] {
-            assert!(authority(url).is_err(), "{url}");
-        }
+    fn names_are_encoded() {
         assert_eq!("a.b/ü".bytes().map(encoded).collect::<String>(), "a.b%2F%C3%BC");
     }
 
@@ -294,7 +261,7 @@ mod tests {
             let answer = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo long";
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+        let mut writer = writer(&url);
         let value = TopicValue::of(vec![b'x'; 32 << 20]);
         assert_eq!(writer.put("a", &value), Err(PutFault::Value("a: too long".into())));
         server.join().unwrap();
@@ -318,7 +285,7 @@ mod tests {
         let endless = vec![b'x'; 16 << 20];
         for begin in ["", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"] {
             let (url, server) = answering([begin.as_bytes(), &endless].concat());
-            let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+            let mut writer = writer(&url);
             let fault = writer.put("a", &TopicValue::of(b"1".to_vec())).unwrap_err();
             assert!(
                 matches!(&fault, PutFault::Later(said) if said.ends_with("this is no answer of HTTP")),
@@ -334,7 +301,7 @@ mod tests {
         let said = "\u{1b}[2Jno\r\u{7}\u{9b}31m\nway ü";
         let answer = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n{said}", said.len());
         let (url, server) = answering(answer.into_bytes());
-        let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+        let mut writer = writer(&url);
         let fault = writer.put("a", &TopicValue::of(b"1".to_vec())).unwrap_err().to_string();
         assert_eq!(fault, "a: \\u{1b}[2Jno\\r\\u{7}\\u{9b}31m\\nway ü");
         server.join().unwrap();
