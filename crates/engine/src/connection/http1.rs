@@ -114,10 +114,6 @@ impl Port for OnlyPort<'_> {
         self.session.begin_reading(self.now_ms);
     }
 
-    fn stop_reading(&mut self) {
-        self.session.stop_reading();
-    }
-
     fn rest(&mut self) {
         if let Some(under_way) = self.exchanges.one_mut().filter(|_| !self.session.is_reading()) {
             under_way.rest();

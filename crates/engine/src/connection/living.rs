@@ -38,6 +38,11 @@ impl Connection {
         self.exchanges.find(stream).is_some_and(UnderWay::is_waiting)
     }
 
+    /// Whether a request is read that has no answer yet.
+    pub(crate) fn is_reading(&self, stream: StreamRef) -> bool {
+        self.exchanges.find(stream).is_some_and(UnderWay::is_reading)
+    }
+
     /// Whether an answer goes on.
     pub(crate) fn is_open(&self, stream: StreamRef) -> bool {
         self.exchanges.find(stream).is_some_and(UnderWay::is_open)
