@@ -80,7 +80,7 @@ impl Exchange {
     pub(crate) fn held_bytes(&self) -> usize {
         let body_bytes = match &self.life {
             Life::Collecting { body, .. } => body.capacity(),
-            Life::Reading(state) => state.rest.capacity(),
+            Life::Reading(state) => state.rest.held_bytes(),
             Life::Open(state) => state.handler_bytes,
             Life::Waiting => 0,
         };

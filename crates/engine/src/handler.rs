@@ -112,7 +112,8 @@ pub trait Handler {
 pub struct Refused<'a> {
     /// Where the answer goes: the exchange, if one had begun.
     pub address: Address,
-    /// The part of the handler to which the exchange belonged, if one had begun.
+    /// The part of the handler to which the exchange belonged, if one had begun. Not that of a request that
+    /// was read, which hears by [`Handler::left`] that it is over.
     pub owner: Option<Owner>,
     /// What was answered.
     pub status: Status,

@@ -13,8 +13,8 @@
 //! | `/upstream?to=N` | what the upstream of this number sends for the body; with `?length=N` as above |
 //!
 //! `/read` takes nothing of the body for `hold=100ms`, and then `step=N` bytes at a time. With `then=echo`
-//! the body comes back as a whole, with `then=wait` the request waits before it is answered, with `hints=1` an
-//! interim answer comes first. With `trailers=1` a field stands behind a body that comes back in chunks.
+//! the body comes back as a whole, with `then=wait` the request waits before it is answered, with `hints=1`
+//! an interim answer comes first. With `trailers=1` a field stands behind a body that comes back in chunks.
 //!
 //! An upstream that cannot be reached makes 502 of it, one that does not answer in time 504, too many 503.
 

@@ -13,7 +13,7 @@ use super::open::{Ended, Open, OpenState};
 use super::owner::Owner;
 use super::port::Port;
 use super::reading::Reading;
-use super::reading_state::ReadingState;
+use super::reading_state::{ReadingState, Rest};
 use super::turn::{COME_BACK, Turn};
 use super::under_way::UnderWay;
 use super::{Exchange, Finished, Life};
@@ -225,7 +225,11 @@ fn give_up<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut Turn<'_, H>)
 /// Gives some of the request's body to whoever wants it.
 pub(crate) fn give<H: Handler>(port: &mut impl Port, body: Body<'_>, turn: &mut Turn<'_, H>) {
     if is_reading(port) {
-        return read(port, Some(body), turn);
+        let left_bytes = read(port, Some(body), turn);
+        if let Body::Piece(piece) = body {
+            leave(port, Rest::of(piece, left_bytes));
+        }
+        return;
     }
     if let Some(state) = open(port) {
         lend(port, state, turn, |handler, open| handler.body(body, open));
@@ -251,38 +255,48 @@ fn read_on<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) -> Moved {
     if is_held {
         port.begin_reading();
     }
-    read(port, (!rest.is_empty()).then_some(Body::Piece(&rest)), turn);
+    let body = (!rest.is_empty()).then_some(Body::Piece(rest.bytes()));
+    let left_bytes = read(port, body, turn);
+    leave(port, rest.keep_last(left_bytes));
     if port.under_way().is_none_or(UnderWay::is_nothing) { Moved::Over } else { Moved::Again }
 }
 
-/// Asks the handler of a request that is read: with some of its body, or because it was woken.
+/// Asks the handler of a request that is read: with some of its body, or because it was woken. Gives how many
+/// bytes of the piece the handler has left.
 #[cold]
-fn read<H: Handler>(port: &mut impl Port, body: Option<Body<'_>>, turn: &mut Turn<'_, H>) {
+fn read<H: Handler>(port: &mut impl Port, body: Option<Body<'_>>, turn: &mut Turn<'_, H>) -> usize {
     if !port.awaits() {
-        return;
+        return 0;
     }
-    let Some(mut exchange) = take_exchange(port) else { return };
+    let Some(mut exchange) = take_exchange(port) else { return 0 };
     if turn.draining {
         port.note_draining();
     }
-    let piece = if let Some(Body::Piece(piece)) = body { piece } else { &[] };
-    let piece_bytes = piece.len();
+    let piece_bytes = if let Some(Body::Piece(piece)) = body { piece.len() } else { 0 };
     let (request, owner) = (exchange.request.get(), exchange.owner);
     let answered = ask(port, &request, (0, owner), turn, |handler, request, answer| {
-        handler.reading(body, request, Reading { answer, piece_bytes })
+        handler.reading(body, request, Reading::new(answer, piece_bytes))
     });
     let Course::Read { left_bytes, is_held } = answered.outcome() else {
         port.taken(piece_bytes);
         turn.context.stats.waits.add(u64::from(answered.is_later()));
-        return follow(port, exchange, &answered, false, turn);
+        follow(port, exchange, &answered, false, turn);
+        return 0;
     };
-    let taken_bytes = piece_bytes.saturating_sub(left_bytes);
-    let rest = piece.get(taken_bytes..).unwrap_or_default().to_vec();
-    exchange.life = Life::Reading(ReadingState { rest, is_held, is_woken: false });
+    let left_bytes = left_bytes.min(piece_bytes);
+    exchange.life = Life::Reading(ReadingState { is_held, ..ReadingState::default() });
     if let Some(under_way) = port.under_way_mut() {
         *under_way = UnderWay::Exchange(exchange);
     }
-    port.taken(taken_bytes);
+    port.taken(piece_bytes - left_bytes);
+    left_bytes
+}
+
+/// Keeps what the handler of a request that is read has left of a piece.
+fn leave(port: &mut impl Port, rest: Rest) {
+    if let Some(state) = port.under_way_mut().and_then(UnderWay::reading) {
+        state.rest = rest;
+    }
 }
 
 /// A body that was to be collected is there.

@@ -12,15 +12,21 @@ use super::outbox::Outbox;
 use super::owner::Owner;
 
 /// A request that is read before it is answered. Lent to the handler for one event, which each of
-/// [`Reading::go_on`], [`Reading::hold`], [`Reading::take`] and [`Reading::answer`] ends.
+/// [`Reading::go_on`], [`Reading::hold`], [`Reading::take`] and [`Reading::answer`] ends. Trailer fields
+/// behind the body are thrown away (RFC 9110, section 6.5.1).
 #[derive(Debug)]
 pub struct Reading<'a> {
-    pub(crate) answer: Answer<'a>,
+    answer: Answer<'a>,
     /// Length of the piece that is given now.
-    pub(crate) piece_bytes: usize,
+    piece_bytes: usize,
 }
 
 impl<'a> Reading<'a> {
+    /// A request that is read, with a piece of its body of this length, or 0.
+    pub fn new(answer: Answer<'a>, piece_bytes: usize) -> Self {
+        Self { answer, piece_bytes }
+    }
+
     /// Names the exchange, for mail and for [`Outbox::wake`].
     pub fn address(&self) -> Address {
         self.answer.address()

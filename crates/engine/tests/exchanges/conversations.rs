@@ -255,10 +255,6 @@ pub(crate) const TABLE: &[Conversation] = &[
         "POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
         &["400 close length 400 Bad Request: the body is not in the chunked coding it is said to have\n"],
     ),
-    talk(
-        "POST /read?at=1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
-        &["200 length a"],
-    ),
     // Pieces over time.
     talk(
         "GET /drip?every=10ms&count=3 HTTP/1.1\r\nHost: a\r\n\r\n",

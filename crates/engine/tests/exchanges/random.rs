@@ -65,7 +65,8 @@ fn request(random: &mut Random, sent: &mut Vec<u8>) -> String {
                 1 => ("stop", "length"),
                 _ => ("wait", "length"),
             };
-            let target = format!("/read?at={at}&step={step}&then={then}");
+            let hold = ["", "&hold=300ms"][random.below(4) / 3];
+            let target = format!("/read?at={at}&step={step}&then={then}{hold}");
             let head = format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n");
             sent.extend_from_slice(&[head.as_bytes(), &body].concat());
             let expected = if then == "echo" { &body[..] } else { &body[..at.min(size)] };

@@ -62,7 +62,8 @@ fn ask(random: &mut Random, stream: u32, room: &mut usize) -> Asked {
                     let (at, step) = (random.below(size + 50), 500 + random.below(9_000));
                     let then = ["echo", "stop", "wait"][random.below(3)];
                     let whole = if then == "echo" { size } else { at.min(size) };
-                    (format!("/read?at={at}&step={step}&then={then}"), body[..whole].to_vec())
+                    let hold = ["", "&hold=300ms"][random.below(4) / 3];
+                    (format!("/read?at={at}&step={step}&then={then}{hold}"), body[..whole].to_vec())
                 }
                 _ => ("/echo".to_owned(), body.clone()),
             };

@@ -120,6 +120,18 @@ fn a_handler_that_takes_some_bytes_at_a_time_gets_each_once() {
     }
 }
 
+/// An answer that was given stays, and nothing is taken for the next request.
+#[test]
+fn a_body_that_breaks_behind_an_early_answer() {
+    let head = b"POST /read?at=1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na";
+    let rest = b"bc\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let steps = [Step::Send(head.to_vec()), Step::Wait(PAUSE_MS), Step::Send(rest.to_vec())];
+    let script = [&steps[..], &[Step::UntilReceived(usize::MAX)]].concat();
+    let past = play(1, Faults::NONE, vec![script]);
+    let (heard, rest) = answers(&past.transcripts[0].received, false);
+    assert_eq!((heard, rest), (vec!["200 length a".to_owned()], &b""[..]));
+}
+
 /// Whatever ends a request that is read, its handler is told (`play` looks whether each was).
 #[test]
 fn peers_that_go_within_a_body() {
