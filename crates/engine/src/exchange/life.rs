@@ -280,6 +280,8 @@ fn read<H: Handler>(port: &mut impl Port, body: Option<Body<'_>>, turn: &mut Tur
     let Course::Read { left_bytes, is_held } = answered.outcome() else {
         port.taken(piece_bytes);
         turn.context.stats.waits.add(u64::from(answered.is_later()));
+        // A wait for mail begins now: the peer may have taken long over the body.
+        exchange.since_ms = turn.now_ms;
         follow(port, exchange, &answered, false, turn);
         return 0;
     };

@@ -5,12 +5,18 @@ use staunch_engine::{Ended, IoChoice};
 use staunch_netio::simulated::{Faults, Step};
 use staunch_protocol::http2::PREFACE;
 
-use crate::client::{Client, DATA, END_STREAM, Inbox, RST_STREAM, Reply, SETTINGS, frame, get, request};
+use crate::client::{
+    Client, DATA, END_STREAM, Inbox, RST_STREAM, Reply, SETTINGS, WINDOW_UPDATE, frame, get, request,
+};
 use crate::reading::{answers, sum};
 use crate::real::serve;
 use crate::world::{World, play, play_world};
 
 const BODY: &[u8] = b"a body of some length";
+/// The windows of a stream and of a connection as they are at first (RFC 9113, section 6.9.2).
+const FIRST_WINDOW_BYTES: usize = 65_535;
+/// The most that may come of all bodies of a connection and is not taken yet.
+const WINDOW_BYTES: usize = 256 * 1024;
 /// Milliseconds between the two parts of a body that is cut.
 const PAUSE_MS: u64 = 20;
 
@@ -217,7 +223,7 @@ fn long_bodies_with_real_sockets() {
         serve(io, |address| {
             let mut client = Client::new(address);
             client.send(&request(1, false, "POST", "/read?step=1000&at=100000", &[]));
-            send_body(&mut client, 1, 200_000);
+            send_body(&mut client, 1, 200_000, &mut { FIRST_WINDOW_BYTES });
             let reply = client.reply(1);
             assert_eq!((reply.status, reply.body.len(), reply.is_whole), (200, 100_000, true));
             assert_eq!(client.get(3, "/").status, 200);
@@ -248,24 +254,45 @@ fn interim_answers_and_trailers_with_real_sockets() {
     }
 }
 
-/// Sends a body on the first stream of a connection, as far as both windows allow, until it is answered.
-fn send_body(client: &mut Client, stream: u32, bytes: usize) {
-    let (mut left, mut room, mut shared) = (bytes, 65_535, 65_535);
+/// Whatever becomes of a body, each byte of the connection's window comes back, and none comes twice.
+#[test]
+fn windows_are_given_back_once() {
+    let ways = ["", "?at=1", "?at=1&hold=20ms", "?at=30000&step=700", "?at=5&then=wait", "?at=5&then=echo"];
+    for io in [IoChoice::Epoll, IoChoice::Uring] {
+        serve(io, |address| {
+            let (mut client, mut shared) = (Client::new(address), FIRST_WINDOW_BYTES);
+            for (stream, way) in (1..).step_by(2).zip(ways.iter().cycle().take(30)) {
+                client.send(&request(stream, false, "POST", &format!("/read{way}"), &[]));
+                send_body(&mut client, stream, 60_000, &mut shared);
+                assert_eq!(client.heard(stream).status, 200, "{way}");
+            }
+            assert!(shared >= WINDOW_BYTES / 2, "{shared} bytes are left of the window");
+        });
+    }
+}
+
+/// Sends a body, as far as the windows of its stream and of the connection allow, until it is answered.
+fn send_body(client: &mut Client, stream: u32, bytes: usize, shared: &mut usize) {
+    let (mut left, mut room) = (bytes, FIRST_WINDOW_BYTES);
     loop {
-        let count = left.min(room).min(shared).min(16_384);
+        let count = left.min(room).min(*shared).min(16_384);
         if count > 0 {
             let flags = if count == left { END_STREAM } else { 0 };
             client.send(&frame(DATA, flags, stream, &vec![b'x'; count]));
-            (left, room, shared) = (left - count, room - count, shared - count);
+            (left, room, *shared) = (left - count, room - count, *shared - count);
             continue;
         }
-        if client.heard(stream).is_whole || left == 0 {
+        if client.heard(stream).is_whole {
             return;
         }
         let heard = client.next().expect("an open connection");
-        if let (8, Some(more)) = (heard.kind, heard.payload.first_chunk()) {
-            let window = if heard.stream == 0 { &mut shared } else { &mut room };
-            *window += u32::from_be_bytes(*more) as usize;
+        if let (WINDOW_UPDATE, Some(more)) = (heard.kind, heard.payload.first_chunk()) {
+            let more = u32::from_be_bytes(*more) as usize;
+            match heard.stream {
+                0 => *shared += more,
+                number => room += if number == stream { more } else { 0 },
+            }
+            assert!(*shared <= WINDOW_BYTES, "{shared} bytes may be sent");
         }
     }
 }
