@@ -81,6 +81,10 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// Statuses of interim answers before it.
+    pub(crate) interim: Vec<u16>,
+    /// Fields behind the body.
+    pub(crate) trailers: Vec<(String, String)>,
     /// The stream ended as it should.
     pub(crate) is_whole: bool,
     /// The stream was reset with this code.
@@ -147,11 +151,17 @@ impl Inbox {
                 let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
                 let mut fields: Vec<(String, String)> =
                     fields.into_iter().map(|(name, value)| (text(name), text(value))).collect();
-                let (name, status) = fields.remove(0);
-                assert_eq!(name, ":status");
                 let reply = self.replies.entry(stream).or_default();
                 assert!(!reply.is_whole, "a head behind the end");
-                (reply.status, reply.fields) = (status.parse().expect("a status"), fields);
+                if reply.status >= 200 {
+                    assert!(flags & END_STREAM != 0, "trailers do not end the stream");
+                    reply.trailers = fields;
+                } else {
+                    let (name, status) = fields.remove(0);
+                    assert_eq!(name, ":status");
+                    reply.interim.extend((reply.status > 0).then_some(reply.status));
+                    (reply.status, reply.fields) = (status.parse().expect("a status"), fields);
+                }
             }
             DATA => {
                 let reply = self.replies.entry(stream).or_default();

@@ -18,7 +18,6 @@ use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Request, Timeouts};
 
 pub(crate) use crate::connection::marks::Marks;
-use crate::exchange::address::StreamRef;
 use crate::exchange::answer::Answer;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life;
@@ -194,7 +193,7 @@ impl Connection {
         }
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
-        turn.tell_refused(answered, self.owner(StreamRef::ONLY));
+        turn.tell_refused(answered, self.owner_of_refused());
         self.put_outgoing(outgoing, turn.spare);
         self.break_exchanges(Ended::BadBody, turn);
         self.converse(&[], turn);

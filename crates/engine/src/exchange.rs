@@ -20,6 +20,8 @@ pub(crate) mod pen;
 pub(crate) mod piece;
 pub(crate) mod pieces;
 pub(crate) mod port;
+pub(crate) mod reading;
+pub(crate) mod reading_state;
 pub(crate) mod rendered;
 pub(crate) mod resting;
 pub(crate) mod spelled;
@@ -35,6 +37,7 @@ use staunch_tls::ClientIdentity;
 use self::address::Address;
 use self::open::{Ended, OpenState};
 use self::owner::Owner;
+use self::reading_state::ReadingState;
 
 /// An exchange that is not over at once.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ pub(crate) enum Life {
     Waiting,
     /// The body of the request is collected up to a limit.
     Collecting { limit_bytes: usize, body: Vec<u8> },
+    /// The body of the request is given to the handler, which answers when it knows the answer.
+    Reading(ReadingState),
     /// The answer goes on.
     Open(OpenState),
 }
@@ -66,6 +71,7 @@ impl Exchange {
         match &self.life {
             Life::Waiting => false,
             Life::Collecting { .. } => true,
+            Life::Reading(state) => state.takes_body(),
             Life::Open(state) => !state.held && state.end.is_none(),
         }
     }
@@ -74,6 +80,7 @@ impl Exchange {
     pub(crate) fn held_bytes(&self) -> usize {
         let body_bytes = match &self.life {
             Life::Collecting { body, .. } => body.capacity(),
+            Life::Reading(state) => state.rest.held_bytes(),
             Life::Open(state) => state.handler_bytes,
             Life::Waiting => 0,
         };

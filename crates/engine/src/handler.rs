@@ -15,6 +15,7 @@ use crate::exchange::answered::Answered;
 use crate::exchange::open::Open;
 use crate::exchange::outbox::Outbox;
 use crate::exchange::owner::Owner;
+use crate::exchange::reading::Reading;
 use crate::upstream::{Upstream, UpstreamEvent};
 
 /// What comes of a request's body.
@@ -60,13 +61,20 @@ pub trait Handler {
         answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
     }
 
+    /// Some of the body of a request has come, or its end, before there is an answer ([`Answer::read`]).
+    /// `None`: it was woken ([`Outbox::wake`]), and nothing of the body is left from before. It is answered
+    /// now, or read on. It costs no memory of the worker while its handler takes what comes.
+    fn reading(&mut self, _body: Option<Body<'_>>, _request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        reading.answer().bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+    }
+
     /// Some of the body has come of a request whose answer goes on and that asked for it.
     fn body(&mut self, _body: Body<'_>, _open: &mut Open<'_>) {}
 
     /// An answer that goes on has just begun, or has room again, or was woken ([`Outbox::wake`]).
     fn ready(&mut self, _open: &mut Open<'_>) {}
 
-    /// Mail came for a part of the handler, or for an exchange of it whose answer goes on.
+    /// Mail came for a part of the handler, or for an exchange of it that is read or whose answer goes on.
     fn mail(&mut self, _owner: Owner, _mail: Self::Mail, _outbox: &Outbox) {}
 
     /// How many connections the worker may make for its handler at a time: [`Outbox::upstreams`]. They come
@@ -90,7 +98,8 @@ pub trait Handler {
     /// broke.
     fn finished(&mut self, _finished: &Finished<'_>) {}
 
-    /// The peer of a request that waits for mail has left. For those who would do work for it.
+    /// The peer of a request that waits for mail or is read has left: for those who would do work for it. A
+    /// request that is read is [`Departure::Gone`] too when its body is broken or comes too slowly.
     fn left(&mut self, _owner: Owner, _address: Address, _departure: Departure) {}
 
     /// The session or the engine itself has answered, and no handler is asked. For those who keep account,
@@ -103,7 +112,8 @@ pub trait Handler {
 pub struct Refused<'a> {
     /// Where the answer goes: the exchange, if one had begun.
     pub address: Address,
-    /// The part of the handler to which the exchange belonged, if one had begun.
+    /// The part of the handler to which the exchange belonged, if one had begun. Not that of a request that
+    /// was read, which hears by [`Handler::left`] that it is over.
     pub owner: Option<Owner>,
     /// What was answered.
     pub status: Status,

@@ -41,6 +41,7 @@ pub use exchange::open::{Ended, Open};
 pub use exchange::outbox::Outbox;
 pub use exchange::owner::Owner;
 pub use exchange::piece::Piece;
+pub use exchange::reading::Reading;
 pub use handler::{Body, Departure, Handler, Refused};
 pub use histogram::{BOUNDS_NS, Histogram};
 pub use line_queue::{Form, LineCounts, LineQueue, Notice};

@@ -37,6 +37,7 @@ macro_rules! statuses {
 
 statuses! {
     SWITCHING_PROTOCOLS 101 "Switching Protocols",
+    EARLY_HINTS 103 "Early Hints",
     OK 200 "OK",
     ACCEPTED 202 "Accepted",
     NO_CONTENT 204 "No Content",
@@ -90,6 +91,11 @@ impl Status {
     /// The reason phrase.
     pub fn reason(self) -> &'static str {
         self.entry().reason
+    }
+
+    /// Whether a final response to the same request follows (RFC 9110, section 15.2).
+    pub fn is_interim(self) -> bool {
+        self == Self::EARLY_HINTS
     }
 
     /// Whether a final response with this status never has content (RFC 9110, sections 15.3.5 and 15.4.5).

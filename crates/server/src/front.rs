@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use staunch_engine::{
-    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, Refused,
+    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, Reading, Refused,
 };
 use staunch_protocol::{Request, Status};
 
@@ -227,6 +227,11 @@ impl Handler for Front {
                 None => front.sites.answer(request, answer),
             }
         })
+    }
+
+    /// Neither sites nor live data read a request before they answer it: each has another owner.
+    fn reading(&mut self, _body: Option<Body<'_>>, request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        self.accounted(request, reading.answer(), |_, answer| Self::answer_lost(answer))
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {

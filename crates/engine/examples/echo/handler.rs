@@ -1,9 +1,10 @@
-//! A handler whose exchanges stay open: what a body brings goes back, pieces come over time, bodies are
-//! collected.
+//! A handler whose exchanges stay open: what a body brings goes back, pieces come over time, bodies are read
+//! or collected.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/echo` | the request's body as it comes, in chunks; with `?length=N` under that length |
+//! | `/read?at=N` | the first N bytes of the body, as soon as they are there; without `at` all of it |
 //! | `/drip?every=100ms&count=50` | so many lines, one per interval |
 //! | `/collect?limit=BYTES` | the length of the body and the body, once all of it is there; 413 above |
 //! | `/flood?bytes=N` | so many bytes, as fast as they are taken |
@@ -11,7 +12,13 @@
 //! | `/raw` | an upgrade to a protocol in which everything comes back as it is |
 //! | `/upstream?to=N` | what the upstream of this number sends for the body; with `?length=N` as above |
 //!
+//! `/read` takes nothing of the body for `hold=100ms`, and then `step=N` bytes at a time. With `then=echo`
+//! the body comes back as a whole, with `then=wait` the request waits before it is answered, with `hints=1`
+//! an interim answer comes first. With `trailers=1` a field stands behind a body that comes back in chunks.
+//!
 //! An upstream that cannot be reached makes 502 of it, one that does not answer in time 504, too many 503.
+
+mod bodies;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,10 +26,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use staunch_engine::{
-    Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Owner, Piece, Slice,
-    Target, TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
+    Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Owner, Piece,
+    Reading, Slice, Target, TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
 };
 use staunch_protocol::{Request, Status, Version};
+
+use self::bodies::{Echoing, Read, Then, milliseconds, query};
 
 /// Limit of `/collect` if none is given.
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
@@ -31,6 +40,8 @@ const FLOOD_BYTES: usize = 16 * 1024;
 /// Upstreams at a time.
 const UPSTREAMS_MAX: u32 = 256;
 const EMPTY: &[u8] = b"Content-Length: 0\r\n";
+/// Fields of an answer that goes on.
+const OCTETS: &[u8] = b"Content-Type: application/octet-stream\r\n";
 
 /// The handler of one worker.
 pub(crate) struct Echo {
@@ -39,7 +50,7 @@ pub(crate) struct Echo {
     /// Where `/upstream` may lead, by number.
     upstreams: Vec<SocketAddr>,
     timeouts: UpstreamTimeouts,
-    /// Drips of all workers: while there are none nobody need send ticks.
+    /// Exchanges of all workers that wait for some time: while there are none nobody need send ticks.
     drips: Arc<AtomicUsize>,
     /// Told of what begins and ends, for tests.
     log: Option<Log>,
@@ -50,7 +61,8 @@ pub(crate) type Log = Arc<Mutex<(usize, Vec<Ended>)>>;
 
 /// What an open exchange does.
 enum Doing {
-    Echo,
+    Read(Read),
+    Echo(Echoing),
     Drip(Drip),
     /// So many bytes are left; then the answer ends, or is given up.
     Flood {
@@ -107,11 +119,54 @@ impl Echo {
         if matches!(doing, Doing::Drip(_)) {
             self.drips.fetch_add(1, Relaxed);
         }
-        let reads = matches!(doing, Doing::Echo | Doing::Tied { .. });
+        let reads = matches!(doing, Doing::Tied { .. });
         self.open.insert(answer.address(), doing);
         self.note(|log| log.0 += 1);
-        let fields = b"Content-Type: application/octet-stream\r\n";
-        answer.open(request, Status::OK, fields, length_bytes, reads)
+        answer.open(request, Status::OK, OCTETS, length_bytes, reads)
+    }
+
+    /// Begins to read the body of a request.
+    fn read(&mut self, read: Read, request: &Request<'_>, mut answer: Answer<'_>) -> Answered {
+        if query(request, "hints").is_some() {
+            answer.interim(request, Status::EARLY_HINTS, b"Link: </style.css>\r\n");
+        }
+        if read.at_bytes == 0 {
+            answer.outbox().wake(answer.address());
+        }
+        self.drips.fetch_add(usize::from(read.held_until_ms.is_some()), Relaxed);
+        self.open.insert(answer.address(), Doing::Read(read));
+        self.note(|log| log.0 += 1);
+        answer.read(request)
+    }
+
+    /// A body is held no more, if it was.
+    fn release(&self, read: &mut Read) {
+        self.drips.fetch_sub(usize::from(read.held_until_ms.take().is_some()), Relaxed);
+    }
+
+    /// Answers by what was read.
+    fn tell(&mut self, read: Read, answer: Answer<'_>) -> Answered {
+        self.note(|log| log.1.push(Ended::Complete));
+        let body = &read.kept[..read.kept.len().min(read.at_bytes)];
+        answer.bytes(Status::OK, &format!("Content-Length: {}\r\n", body.len()).into_bytes(), body)
+    }
+
+    /// Answers a request that was read so far, with what has come behind that.
+    fn answer(&mut self, read: Read, rest: &[u8], request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        let address = reading.address();
+        match read.then {
+            Then::Stop => self.tell(read, reading.answer()),
+            Then::Wait => {
+                reading.outbox().wake(address);
+                self.open.insert(address, Doing::Read(read));
+                reading.answer().later()
+            }
+            Then::Echo { length_bytes, has_trailers } => {
+                let (kept, has_ended) = ([&read.kept, rest].concat(), read.has_ended);
+                self.open.insert(address, Doing::Echo(Echoing { kept, has_ended, has_trailers }));
+                reading.answer().open(request, Status::OK, OCTETS, length_bytes, true)
+            }
+        }
     }
 
     /// Begins to connect to an upstream: the request waits for it.
@@ -152,10 +207,10 @@ impl Handler for Echo {
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let number = |name| query(request, name).and_then(|text| text.parse::<u64>().ok());
         let answered = match request.path {
-            b"/echo" => self.begin(Doing::Echo, number("length"), request, answer),
+            b"/echo" => self.read(Read::echo(request), request, answer),
+            b"/read" => self.read(Read::new(request, answer.unix_ms()), request, answer),
             b"/drip" => {
-                let every = query(request, "every").unwrap_or("100ms");
-                let every_ms = every.trim_end_matches("ms").parse().unwrap_or(100);
+                let every_ms = milliseconds(request, "every").unwrap_or(100);
                 let (next_ms, count) = (answer.unix_ms() + every_ms, number("count").unwrap_or(50));
                 let drip = Drip { every_ms, next_ms, sent: 0, count };
                 self.begin(Doing::Drip(drip), None, request, answer)
@@ -165,7 +220,7 @@ impl Handler for Echo {
                 self.begin(Doing::Flood { left_bytes, cut }, None, request, answer)
             }
             b"/raw" if request.version != Version::Http2 => {
-                self.open.insert(answer.address(), Doing::Echo);
+                self.open.insert(answer.address(), Doing::Echo(Echoing::default()));
                 self.note(|log| log.0 += 1);
                 answer.upgrade(b"Upgrade: raw\r\n")
             }
@@ -183,7 +238,34 @@ impl Handler for Echo {
         answer.bytes(Status::INTERNAL_SERVER_ERROR, EMPTY, b"")
     }
 
-    /// Answers a request once its upstream is connected or could not be reached.
+    /// Reads on until it is time for the answer.
+    fn reading(&mut self, body: Option<Body<'_>>, request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        assert_eq!(reading.owner(), OWNER);
+        let address = reading.address();
+        let Some(Doing::Read(mut read)) = self.open.remove(&address) else {
+            panic!("a request is read that was answered, or has gone");
+        };
+        let piece = if let Some(Body::Piece(piece)) = body { piece } else { &[] };
+        read.has_ended |= body == Some(Body::End);
+        if read.held_until_ms.is_some_and(|until_ms| reading.unix_ms() < until_ms) {
+            self.open.insert(address, Doing::Read(read));
+            return reading.take(0);
+        }
+        self.release(&mut read);
+        let (taken, rest) = piece.split_at(piece.len().min(read.step_bytes));
+        read.kept.extend_from_slice(taken);
+        if read.kept.len() >= read.at_bytes || read.has_ended {
+            return self.answer(read, rest, request, reading);
+        }
+        if !rest.is_empty() {
+            reading.outbox().wake(address);
+        }
+        self.open.insert(address, Doing::Read(read));
+        reading.take(taken.len())
+    }
+
+    /// Answers a request once its upstream is connected or could not be reached, or that has waited after it
+    /// was read.
     fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         assert_eq!(answer.owner(), OWNER);
         let exchange = answer.address();
@@ -192,6 +274,7 @@ impl Handler for Echo {
                 let length_bytes = query(request, "length").and_then(|text| text.parse().ok());
                 self.begin(tied, length_bytes, request, answer)
             }
+            Some(Doing::Read(read)) => self.tell(read, answer),
             Some(Doing::NotReached(UpstreamLoss::TimedOut(_))) => {
                 answer.bytes(Status::GATEWAY_TIMEOUT, EMPTY, b"")
             }
@@ -201,8 +284,11 @@ impl Handler for Echo {
 
     fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
         assert_eq!(owner, OWNER);
-        if departure == Departure::Gone {
-            self.open.remove(&address);
+        if departure == Departure::Gone
+            && let Some(Doing::Read(mut read)) = self.open.remove(&address)
+        {
+            self.release(&mut read);
+            self.note(|log| log.1.push(Ended::Gone));
         }
     }
 
@@ -215,9 +301,11 @@ impl Handler for Echo {
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
         assert_eq!(open.owner(), OWNER);
         let upstream = self.upstream_of(open.address());
+        if let Some(Doing::Echo(echoing)) = self.open.get_mut(&open.address()) {
+            return echoing.take(body, open);
+        }
         match (body, upstream) {
-            (Body::Piece(piece), None) => _ = open.push(Piece::Bytes(piece.to_vec())),
-            (Body::End, None) => open.end(),
+            (_, None) => unreachable!("bodies go back or to an upstream"),
             (Body::Piece(piece), Some(upstream)) => {
                 if !open.outbox().upstreams().send(upstream, Piece::Bytes(piece.to_vec())) {
                     open.hold();
@@ -244,7 +332,8 @@ impl Handler for Echo {
                 }
             }
             Some(Doing::Tied { upstream, .. }) => open.outbox().upstreams().go_on(*upstream),
-            Some(Doing::Echo | Doing::NotReached(_)) | None => {}
+            Some(Doing::Echo(echoing)) => echoing.go_on(open),
+            Some(Doing::Read(_) | Doing::NotReached(_)) | None => {}
         }
     }
 
@@ -280,7 +369,12 @@ impl Handler for Echo {
     }
 
     fn mail(&mut self, _: Owner, _: Tick, outbox: &Outbox) {
-        let drips = self.open.iter().filter(|(_, doing)| matches!(doing, Doing::Drip(_)));
+        let waits = |doing: &Doing| match doing {
+            Doing::Drip(_) => true,
+            Doing::Read(read) => read.held_until_ms.is_some(),
+            _ => false,
+        };
+        let drips = self.open.iter().filter(|(_, doing)| waits(doing));
         drips.for_each(|(address, _)| outbox.wake(*address));
     }
 
@@ -307,10 +401,4 @@ impl Drip {
             open.end();
         }
     }
-}
-
-/// The value of a parameter.
-fn query<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
-    let query = std::str::from_utf8(request.query?).ok()?;
-    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }

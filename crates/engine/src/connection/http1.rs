@@ -8,7 +8,7 @@ use staunch_protocol::http1::{Event, Session};
 
 use super::{Connection, Phase};
 use crate::exchange::Exchange;
-use crate::exchange::address::{Address, StreamRef};
+use crate::exchange::address::Address;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life::{self, Moved};
 use crate::exchange::open::{Ended, OpenState};
@@ -114,10 +114,6 @@ impl Port for OnlyPort<'_> {
         self.session.begin_reading(self.now_ms);
     }
 
-    fn stop_reading(&mut self) {
-        self.session.stop_reading();
-    }
-
     fn rest(&mut self) {
         if let Some(under_way) = self.exchanges.one_mut().filter(|_| !self.session.is_reading()) {
             under_way.rest();
@@ -189,7 +185,7 @@ impl Connection {
             Event::BodyEnd => Body::End,
             Event::Close { linger, answered } => {
                 turn.context.stats.rejected.add(u64::from(answered.is_some()));
-                turn.tell_refused(answered, self.owner(StreamRef::ONLY));
+                turn.tell_refused(answered, self.owner_of_refused());
                 life::break_off(&mut self.port(outgoing, turn.now_ms), Ended::BadBody, turn);
                 self.begin_ending(linger, turn);
                 return false;

@@ -33,9 +33,20 @@ impl Connection {
         self.exchanges.find(stream).and_then(UnderWay::owner)
     }
 
+    /// The part of the handler that hears by its refusal that the only exchange is over. That of a request
+    /// that is read hears it as that peer leaves.
+    pub(super) fn owner_of_refused(&self) -> Option<Owner> {
+        self.exchanges.one().filter(|under_way| !under_way.is_reading()).and_then(UnderWay::owner)
+    }
+
     /// Whether a request waits for mail.
     pub(crate) fn is_waiting(&self, stream: StreamRef) -> bool {
         self.exchanges.find(stream).is_some_and(UnderWay::is_waiting)
+    }
+
+    /// Whether a request is read that has no answer yet.
+    pub(crate) fn is_reading(&self, stream: StreamRef) -> bool {
+        self.exchanges.find(stream).is_some_and(UnderWay::is_reading)
     }
 
     /// Whether an answer goes on.

@@ -1,4 +1,4 @@
-//! How a request is answered: at once, later, when its body is there, or bit by bit.
+//! How a request is answered: at once, later, when its body is there or is read, or bit by bit.
 //!
 //! It owns the one way to write an answer. It must never decide what is answered.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::Session;
-use staunch_protocol::{BodyIn, Fields, Request, Status};
+use staunch_protocol::{BodyIn, Fields, Request, Status, Version};
 use staunch_tls::ClientIdentity;
 
 use super::address::Address;
@@ -211,13 +211,36 @@ impl<'a> Answer<'a> {
 
     /// The answer is given when the whole body of the request is there: then
     /// [`crate::Handler::collected`] is asked. A body above `limit_bytes` is answered 413, without being read
-    /// if its length is told. A peer that waits for 100 gets it.
+    /// if its length is told. A peer that waits for 100 gets it. Not for a request whose body was read.
     pub fn collect(mut self, request: &Request<'_>, limit_bytes: usize) -> Answered {
         if matches!(request.content, BodyIn::Length(length_bytes) if length_bytes > limit_bytes as u64) {
             return self.too_large();
         }
-        self.pen.read_body(request, true, self.outgoing);
+        self.pen.read_body(request, self.outgoing);
         Answered::collect(limit_bytes)
+    }
+
+    /// The body of the request goes to the handler as it comes, before there is an answer: from now on
+    /// [`crate::Handler::reading`] is asked with each piece of it. A peer that waits for 100 gets it. A
+    /// request whose body was asked for before goes on with what is left of that.
+    pub fn read(mut self, request: &Request<'_>) -> Answered {
+        self.pen.read_body(request, self.outgoing);
+        Answered::reading(0, false)
+    }
+
+    /// Sends an interim answer, as 103 with fields that the final one will have. Nothing is sent, and
+    /// `false` given, to a peer of HTTP/1.0, which knows none, and with a status that is not interim.
+    pub fn interim<'f>(
+        &mut self,
+        request: &Request<'_>,
+        status: Status,
+        fields: impl Into<Fields<'f>>,
+    ) -> bool {
+        let is_understood = status.is_interim() && request.version != Version::Http10;
+        if is_understood {
+            self.pen.interim(status, fields.into(), self.outgoing);
+        }
+        is_understood
     }
 
     /// The body of the request is longer than it may be.
@@ -238,7 +261,11 @@ impl<'a> Answer<'a> {
         length_bytes: Option<u64>,
         reads: bool,
     ) -> Answered {
-        self.pen.read_body(request, reads, self.outgoing);
+        if reads {
+            self.pen.read_body(request, self.outgoing);
+        } else {
+            self.pen.stop_reading();
+        }
         let Self { pen, outgoing, context, .. } = self;
         let head = (status, fields.into());
         match pen {

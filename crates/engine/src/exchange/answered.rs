@@ -14,7 +14,8 @@ pub struct Answered {
     next: Next,
     status: Status,
     owner: Owner,
-    /// Length of a complete answer's body, of a body that goes on, or the most to be collected.
+    /// Length of a complete answer's body, of a body that goes on, the most to be collected, or what was not
+    /// taken of a piece.
     detail: u64,
 }
 
@@ -25,6 +26,8 @@ enum Next {
     Complete,
     Later,
     Collect,
+    Read,
+    Hold,
     OpenWithoutBody,
     OpenOfLength,
     OpenInChunks,
@@ -40,6 +43,8 @@ pub(crate) enum Course {
     Later,
     /// So much of its body is collected first.
     Collect { limit_bytes: usize },
+    /// The handler gets its body, as it comes or not at present; so much of the last piece it has left.
+    Read { left_bytes: usize, is_held: bool },
     /// The answer goes on.
     Open(BodyOut),
 }
@@ -57,6 +62,11 @@ impl Answered {
     pub(super) fn collect(limit_bytes: usize) -> Self {
         let detail = limit_bytes as u64;
         Self { next: Next::Collect, status: Status::OK, owner: Owner(0), detail }
+    }
+
+    pub(super) fn reading(left_bytes: usize, is_held: bool) -> Self {
+        let next = if is_held { Next::Hold } else { Next::Read };
+        Self { next, status: Status::OK, owner: Owner(0), detail: left_bytes as u64 }
     }
 
     pub(super) fn open(status: Status, body: BodyOut) -> Self {
@@ -90,8 +100,8 @@ impl Answered {
         if self.is_complete() { self.detail } else { 0 }
     }
 
-    /// Whether the answer is complete. Else it comes later by mail, or when the request's body is there, or
-    /// it goes on and [`crate::Handler::finished`] is told of its end.
+    /// Whether the answer is complete. Else it comes later by mail, or when the request's body is there or is
+    /// read, or it goes on and [`crate::Handler::finished`] is told of its end.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.next == Next::Complete
@@ -108,6 +118,9 @@ impl Answered {
             Next::Complete => Course::Complete,
             Next::Later => Course::Later,
             Next::Collect => Course::Collect { limit_bytes: self.detail as usize },
+            Next::Read | Next::Hold => {
+                Course::Read { left_bytes: self.detail as usize, is_held: self.next == Next::Hold }
+            }
             Next::OpenWithoutBody => Course::Open(BodyOut::Nothing),
             Next::OpenOfLength => Course::Open(BodyOut::Length(self.detail)),
             Next::OpenInChunks => Course::Open(BodyOut::Chunked),

@@ -163,6 +163,14 @@ impl Http2Pen {
         self.http2.streams.hold(self.stream).reads = true;
     }
 
+    /// The body of the request is not wanted, or not any more.
+    pub(super) fn stop_reading(&mut self) {
+        self.http2.session.discard_body(self.stream);
+        if let Some(stream) = self.http2.streams.find_mut(self.stream) {
+            stream.reads = false;
+        }
+    }
+
     fn begin(
         &mut self,
         status: Status,

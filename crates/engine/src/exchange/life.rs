@@ -1,4 +1,4 @@
-//! The life of an exchange that is not over at once: waiting, collecting, going on, ended or broken.
+//! The life of an exchange that is not over at once: waiting, collecting, read, going on, ended or broken.
 //!
 //! The life of an exchange is the same whatever protocol carries it; differences stand behind a port. This
 //! module must never be on the way of a request that is answered at once, nor tell the end of an exchange
@@ -12,6 +12,8 @@ use super::answered::{Answered, Course};
 use super::open::{Ended, Open, OpenState};
 use super::owner::Owner;
 use super::port::Port;
+use super::reading::Reading;
+use super::reading_state::{ReadingState, Rest};
 use super::turn::{COME_BACK, Turn};
 use super::under_way::UnderWay;
 use super::{Exchange, Finished, Life};
@@ -73,6 +75,7 @@ fn follow<H: Handler>(
         Course::Complete => return end(port, turn),
         Course::Later => Life::Waiting,
         Course::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
+        Course::Read { is_held, .. } => Life::Reading(ReadingState { is_held, ..ReadingState::default() }),
         Course::Open(body) => Life::Open(OpenState::new(body)),
     };
     port.put(exchange);
@@ -119,13 +122,16 @@ pub(crate) fn resume<H: Handler>(
 /// The handler wants to be asked again about an exchange.
 pub(crate) fn wake<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     want_room(port);
+    if let Some(state) = port.under_way_mut().and_then(UnderWay::reading) {
+        state.is_woken = true;
+    }
     resume(port, turn, H::woken);
 }
 
-/// The peer sends no more: the handler of a request that waits is told, that of an answer that goes on is
-/// asked once more.
+/// The peer sends no more: the handler of a request that waits or is read is told, that of an answer that
+/// goes on is asked once more.
 pub(crate) fn hear_end<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
-    if is_waiting(port) {
+    if is_waiting(port) || is_reading(port) {
         turn.handler.left(owner(port), turn.context.address, Departure::SendsNoMore);
     }
     want_room(port);
@@ -170,9 +176,10 @@ fn lend<H: Handler>(
     state
 }
 
-/// Carries out what the handler has said of an answer that goes on, or tells it of room.
+/// Carries out what the handler has said of an answer that goes on, or tells it of room. Asks the handler of
+/// a request that is read, if it was woken.
 pub(crate) fn move_on<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) -> Moved {
-    let Some(state) = open(port) else { return Moved::Nothing };
+    let Some(state) = open(port) else { return read_on(port, turn) };
     match state.end {
         Some(_) if state.concluded && !has_unsent(port) => {
             finish(port, Ended::Complete, turn);
@@ -217,6 +224,13 @@ fn give_up<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut Turn<'_, H>)
 
 /// Gives some of the request's body to whoever wants it.
 pub(crate) fn give<H: Handler>(port: &mut impl Port, body: Body<'_>, turn: &mut Turn<'_, H>) {
+    if is_reading(port) {
+        let left_bytes = read(port, Some(body), turn);
+        if let Body::Piece(piece) = body {
+            leave(port, Rest::of(piece, left_bytes));
+        }
+        return;
+    }
     if let Some(state) = open(port) {
         lend(port, state, turn, |handler, open| handler.body(body, open));
     } else if let Some((limit_bytes, collected)) = port.under_way_mut().and_then(UnderWay::collecting) {
@@ -230,6 +244,60 @@ pub(crate) fn give<H: Handler>(port: &mut impl Port, body: Body<'_>, turn: &mut 
     }
     if let Body::Piece(piece) = body {
         port.taken(piece.len());
+    }
+}
+
+/// Asks the handler of a request that is read, with what it has left of the body, if it was woken.
+fn read_on<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) -> Moved {
+    let reading = port.under_way_mut().and_then(UnderWay::reading);
+    let Some(state) = reading.filter(|state| state.is_woken) else { return Moved::Nothing };
+    let ReadingState { rest, is_held, .. } = std::mem::take(state);
+    if is_held {
+        port.begin_reading();
+    }
+    let body = (!rest.is_empty()).then_some(Body::Piece(rest.bytes()));
+    let left_bytes = read(port, body, turn);
+    leave(port, rest.keep_last(left_bytes));
+    if port.under_way().is_none_or(UnderWay::is_nothing) { Moved::Over } else { Moved::Again }
+}
+
+/// Asks the handler of a request that is read: with some of its body, or because it was woken. Gives how many
+/// bytes of the piece the handler has left.
+#[cold]
+fn read<H: Handler>(port: &mut impl Port, body: Option<Body<'_>>, turn: &mut Turn<'_, H>) -> usize {
+    if !port.awaits() {
+        return 0;
+    }
+    let Some(mut exchange) = take_exchange(port) else { return 0 };
+    if turn.draining {
+        port.note_draining();
+    }
+    let piece_bytes = if let Some(Body::Piece(piece)) = body { piece.len() } else { 0 };
+    let (request, owner) = (exchange.request.get(), exchange.owner);
+    let answered = ask(port, &request, (0, owner), turn, |handler, request, answer| {
+        handler.reading(body, request, Reading::new(answer, piece_bytes))
+    });
+    let Course::Read { left_bytes, is_held } = answered.outcome() else {
+        port.taken(piece_bytes);
+        turn.context.stats.waits.add(u64::from(answered.is_later()));
+        // A wait for mail begins now: the peer may have taken long over the body.
+        exchange.since_ms = turn.now_ms;
+        follow(port, exchange, &answered, false, turn);
+        return 0;
+    };
+    let left_bytes = left_bytes.min(piece_bytes);
+    exchange.life = Life::Reading(ReadingState { is_held, ..ReadingState::default() });
+    if let Some(under_way) = port.under_way_mut() {
+        *under_way = UnderWay::Exchange(exchange);
+    }
+    port.taken(piece_bytes - left_bytes);
+    left_bytes
+}
+
+/// Keeps what the handler of a request that is read has left of a piece.
+fn leave(port: &mut impl Port, rest: Rest) {
+    if let Some(state) = port.under_way_mut().and_then(UnderWay::reading) {
+        state.rest = rest;
     }
 }
 
@@ -255,7 +323,6 @@ fn refuse_body<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
         return;
     }
     let Some(exchange) = take_exchange(port) else { return };
-    port.stop_reading();
     let request = exchange.request.get();
     let answered = ask(port, &request, (0, exchange.owner), turn, |_, _, answer| answer.too_large());
     turn.context.stats.requests.add(1);
@@ -313,14 +380,15 @@ pub(crate) fn turn_down<H: Handler>(
 
 /// Throws away the body of a request that is answered: no handler wants it.
 pub(crate) fn throw_body_away<H>(port: &mut impl Port, request: &Request<'_>, turn: &mut Turn<'_, H>) {
-    let (mut pen, outgoing) = port.pen(turn.rendered);
-    pen.read_body(request, false, outgoing);
+    port.pen(turn.rendered).0.throw_body_away(request);
 }
 
 /// An exchange will not come to its end: its handler is told, and all is given back.
 pub(crate) fn break_off<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut Turn<'_, H>) {
     if is_waiting(port) {
         turn.context.stats.waits_lost.add(1);
+    }
+    if is_waiting(port) || is_reading(port) {
         turn.handler.left(owner(port), turn.context.address, Departure::Gone);
     }
     finish(port, why, turn);
@@ -370,6 +438,10 @@ fn is_waiting(port: &impl Port) -> bool {
     port.under_way().is_some_and(UnderWay::is_waiting)
 }
 
+fn is_reading(port: &impl Port) -> bool {
+    port.under_way().is_some_and(UnderWay::is_reading)
+}
+
 /// The part of the handler to which the exchange belongs.
 fn owner(port: &impl Port) -> Owner {
     port.under_way().and_then(UnderWay::owner).unwrap_or_default()
@@ -393,3 +465,6 @@ fn set_open(port: &mut impl Port, state: OpenState) {
 fn has_unsent(port: &mut impl Port) -> bool {
     port.is_sending() || port.outlet().is_some_and(|outlet| !outlet.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

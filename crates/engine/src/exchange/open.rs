@@ -5,6 +5,7 @@
 //! when there is room again.
 
 use staunch_netio::Slice;
+use staunch_protocol::Fields;
 use staunch_protocol::http1::BodyOut;
 
 use super::address::Address;
@@ -207,6 +208,15 @@ impl Open<'_> {
     /// The body is complete.
     pub fn end(&mut self) {
         self.state.end.get_or_insert(Ended::Complete);
+    }
+
+    /// As [`Open::end`], with trailer fields behind the body (RFC 9110, section 6.5): in HTTP/2, and where a
+    /// body goes in chunks. Elsewhere they are left out. Nothing may follow, an abort neither.
+    pub fn end_with<'f>(&mut self, trailers: impl Into<Fields<'f>>) {
+        if self.state.end.is_none() {
+            self.outlet.end_with(trailers.into(), &mut self.state.body);
+        }
+        self.end();
     }
 
     /// The body will never be complete: the connection is closed so that the peer knows.

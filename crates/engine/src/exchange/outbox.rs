@@ -32,8 +32,8 @@ impl Outbox {
     }
 
     /// Asks the handler again about this exchange of the same worker soon: by [`crate::Handler::ready`] if
-    /// its answer goes on, whether or not it has room, and by [`crate::Handler::woken`] if it waits. Nothing
-    /// happens if it is finished by then.
+    /// its answer goes on, whether or not it has room, by [`crate::Handler::reading`] if it is read, and by
+    /// [`crate::Handler::woken`] if it waits. Nothing happens if it is finished by then.
     pub fn wake(&self, address: Address) {
         self.wakes.borrow_mut().push(address);
     }

@@ -3,6 +3,7 @@
 //! It must never send: what is put into it goes to the network by the worker, or waits for a window.
 
 use staunch_netio::Outgoing;
+use staunch_protocol::Fields;
 use staunch_protocol::http1::BodyOut;
 
 use super::piece::Piece;
@@ -13,8 +14,8 @@ use super::pieces::Pieces;
 pub(crate) enum Outlet<'a> {
     /// To what the connection sends next, framed: HTTP/1.1.
     Connection(&'a mut Outgoing),
-    /// To what waits for the windows of a stream: HTTP/2.
-    Stream(&'a mut Pieces),
+    /// To what waits for the windows of a stream: HTTP/2. Trailer fields wait behind it.
+    Stream { pieces: &'a mut Pieces, trailers: &'a mut Vec<u8> },
 }
 
 impl Outlet<'_> {
@@ -22,14 +23,14 @@ impl Outlet<'_> {
     pub(super) fn length_bytes(&self) -> u64 {
         match self {
             Self::Connection(outgoing) => outgoing.length_bytes(),
-            Self::Stream(pieces) => pieces.length_bytes(),
+            Self::Stream { pieces, .. } => pieces.length_bytes(),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Connection(outgoing) => outgoing.is_empty(),
-            Self::Stream(pieces) => pieces.is_empty(),
+            Self::Stream { pieces, .. } => pieces.is_empty(),
         }
     }
 
@@ -45,7 +46,7 @@ impl Outlet<'_> {
                 }
                 count
             }
-            Self::Stream(pieces) => {
+            Self::Stream { pieces, .. } => {
                 let count = body.begin_piece(wanted_bytes, &mut Vec::new());
                 if count > 0 {
                     pieces.push(piece.cut(count));
@@ -59,7 +60,16 @@ impl Outlet<'_> {
     pub(super) fn push_as_it_is(&mut self, piece: Piece) {
         match self {
             Self::Connection(outgoing) => piece.put(outgoing),
-            Self::Stream(pieces) => pieces.push(piece),
+            Self::Stream { pieces, .. } => pieces.push(piece),
+        }
+    }
+
+    /// Adds trailer fields, with which the body ends. Whether there is anything left to be framed, `body`
+    /// says.
+    pub(super) fn end_with(&mut self, fields: Fields<'_>, body: &mut BodyOut) {
+        match self {
+            Self::Connection(outgoing) => *body = body.end_with(fields, outgoing.bytes()),
+            Self::Stream { trailers, .. } => **trailers = fields.lines().to_vec(),
         }
     }
 }

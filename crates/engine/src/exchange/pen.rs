@@ -206,15 +206,37 @@ impl Pen<'_> {
         }
     }
 
-    /// The body of the request is wanted, or not.
-    pub(super) fn read_body(&mut self, request: &Request<'_>, reads: bool, outgoing: &mut Outgoing) {
+    /// See [`crate::Answer::interim`].
+    pub(super) fn interim(&mut self, status: Status, fields: Fields<'_>, outgoing: &mut Outgoing) {
+        let out = outgoing.bytes();
         match self {
-            Self::Http1(pen) if reads => pen.session.read_body(request, outgoing.bytes()),
-            // The session throws the body away behind the answer.
-            Self::Http1(_) => {}
-            Self::Http2(pen) if reads => pen.read_body(outgoing),
+            Self::Http1(pen) => pen.session.push_interim(status, fields, out),
+            Self::Http2(pen) => pen.http2.session.push_interim(pen.stream, status, fields, out),
+        }
+    }
+
+    /// The body of the request is wanted.
+    pub(super) fn read_body(&mut self, request: &Request<'_>, outgoing: &mut Outgoing) {
+        match self {
+            Self::Http1(pen) => pen.session.read_body(request, outgoing.bytes()),
+            Self::Http2(pen) => pen.read_body(outgoing),
+        }
+    }
+
+    /// The body of the request is not wanted, or not any more, and no answer has begun.
+    pub(super) fn stop_reading(&mut self) {
+        match self {
+            Self::Http1(pen) => pen.session.stop_reading(),
+            Self::Http2(pen) => pen.stop_reading(),
+        }
+    }
+
+    /// The body of the request that is answered is not wanted.
+    pub(super) fn throw_body_away(&mut self, request: &Request<'_>) {
+        match self {
             Self::Http2(pen) if request.content != BodyIn::None => pen.http2.session.discard_body(pen.stream),
-            Self::Http2(_) => {}
+            // The session of HTTP/1.1 throws the body away behind the answer.
+            Self::Http1(_) | Self::Http2(_) => {}
         }
     }
 }

@@ -77,9 +77,6 @@ pub(crate) trait Port {
     /// The body of the request is waited for from now on.
     fn begin_reading(&mut self) {}
 
-    /// The rest of the request's body is wanted no more.
-    fn stop_reading(&mut self) {}
-
     /// The handler has got so many bytes of the request's body.
     fn taken(&mut self, _bytes: usize) {}
 

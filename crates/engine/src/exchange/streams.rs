@@ -12,6 +12,8 @@ pub(crate) struct Stream {
     pub(crate) number: u32,
     /// What is left of its answer's body, as far as it is there.
     pub(crate) rest: Pieces,
+    /// Field lines that end its answer behind its body, mostly none.
+    pub(crate) trailers: Vec<u8>,
     /// Its answer waits for a window, or for its turn.
     pub(crate) is_blocked: bool,
     /// Nothing once its answer is complete but for sending.
@@ -41,6 +43,7 @@ impl Stream {
         Self {
             number,
             rest: Pieces::default(),
+            trailers: Vec::new(),
             is_blocked: false,
             under_way: UnderWay::Nothing,
             reads: false,
@@ -61,7 +64,8 @@ impl Stream {
     }
 
     fn held_bytes(&self) -> usize {
-        self.rest.held_bytes() + self.body.capacity() + self.under_way.held_bytes()
+        let own_bytes = self.trailers.capacity() + self.body.capacity();
+        self.rest.held_bytes() + own_bytes + self.under_way.held_bytes()
     }
 }
 

@@ -6,6 +6,7 @@ use staunch_protocol::{KeptRequest, Status};
 
 use super::open::OpenState;
 use super::owner::Owner;
+use super::reading_state::ReadingState;
 use super::resting::Resting;
 use super::{Exchange, Life};
 
@@ -14,7 +15,7 @@ use super::{Exchange, Life};
 pub(crate) enum UnderWay {
     #[default]
     Nothing,
-    /// An exchange that waits, collects or goes on.
+    /// An exchange that waits, collects, is read or goes on.
     Exchange(Box<Exchange>),
     /// An answer that goes on, and has given back its request.
     Resting(Resting),
@@ -43,6 +44,11 @@ impl UnderWay {
         matches!(self, Self::Exchange(exchange) if matches!(exchange.life, Life::Waiting))
     }
 
+    /// Whether the request is read.
+    pub(crate) fn is_reading(&self) -> bool {
+        matches!(self, Self::Exchange(exchange) if matches!(exchange.life, Life::Reading(_)))
+    }
+
     /// Whether the answer goes on.
     pub(crate) fn is_open(&self) -> bool {
         match self {
@@ -62,7 +68,16 @@ impl UnderWay {
         let Self::Exchange(exchange) = self else { return None };
         match &mut exchange.life {
             Life::Collecting { limit_bytes, body } => Some((*limit_bytes, body)),
-            Life::Waiting | Life::Open(_) => None,
+            Life::Waiting | Life::Reading(_) | Life::Open(_) => None,
+        }
+    }
+
+    /// What is known of a request that is read.
+    pub(crate) fn reading(&mut self) -> Option<&mut ReadingState> {
+        let Self::Exchange(exchange) = self else { return None };
+        match &mut exchange.life {
+            Life::Reading(state) => Some(state),
+            Life::Waiting | Life::Collecting { .. } | Life::Open(_) => None,
         }
     }
 
@@ -71,7 +86,7 @@ impl UnderWay {
         match self {
             Self::Exchange(exchange) => match exchange.life {
                 Life::Open(state) => Some(state),
-                Life::Waiting | Life::Collecting { .. } => None,
+                Life::Waiting | Life::Collecting { .. } | Life::Reading(_) => None,
             },
             Self::Resting(resting) => Some(resting.state()),
             Self::Nothing => None,

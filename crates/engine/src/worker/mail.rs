@@ -26,7 +26,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if !connection.is_under_way(address) {
                 continue;
             }
-            if connection.is_open(address.stream) {
+            if connection.is_open(address.stream) || connection.is_reading(address.stream) {
                 let owner = connection.owner(address.stream).unwrap_or_default();
                 self.handler.mail(owner, letter, &self.outbox);
             } else if connection.is_waiting(address.stream) && !self.has_no_memory_for(slot) {
@@ -75,8 +75,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if !self.is_under_way(address) {
                 continue;
             }
-            let is_waiting = self.connections[address.slot as usize].is_waiting(address.stream);
-            if !is_waiting || !self.has_no_memory_for(address.slot) {
+            let connection = &self.connections[address.slot as usize];
+            if connection.is_open(address.stream) || !self.has_no_memory_for(address.slot) {
                 let (connection, mut turn, _) = self.lend_to(address);
                 connection.wake(&mut turn);
                 self.flush(address.slot);

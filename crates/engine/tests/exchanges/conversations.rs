@@ -118,6 +118,63 @@ pub(crate) const TABLE: &[Conversation] = &[
         "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: x\r\nContent-Length: 2\r\n\r\n",
         &["417 close length 417 Expectation Failed: the only expectation known is 100-continue\n"],
     ),
+    // Bodies that are read before there is an answer.
+    talk("POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", &["200 length hello"]),
+    talk("GET /read HTTP/1.1\r\nHost: a\r\n\r\n", &["200 length "]),
+    talk("GET /read?at=0&then=echo HTTP/1.1\r\nHost: a\r\n\r\n", &["200 chunked "]),
+    talk("POST /read HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello", &["200 close length hello"]),
+    talk(
+        "POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n\
+         0\r\nT: x\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        &["200 length hello", "200 length plain\n"],
+    ),
+    talk(
+        "POST /read?at=2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["200 length he", "200 length plain\n"],
+    ),
+    talk(
+        "POST /read?at=2&then=echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["200 chunked hello", "200 length plain\n"],
+    ),
+    talk(
+        "POST /read?at=2&then=echo&length=5 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        &["200 length hello"],
+    ),
+    talk(
+        "POST /read?at=2&then=wait HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["200 length he", "200 length plain\n"],
+    ),
+    talk(
+        "POST /read?step=2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["200 length hello", "200 length plain\n"],
+    ),
+    // An early answer is the last one if more of the body would come than is thrown away.
+    talk(
+        "POST /read?at=2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\nhello",
+        &["200 close length he"],
+    ),
+    // Interim answers, which HTTP/1.0 does not know.
+    talk("POST /read?hints=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi", &["103", "200 length hi"]),
+    talk(
+        "POST /read?hints=1 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi",
+        &["103", "100", "200 length hi"],
+    ),
+    talk("POST /read?hints=1 HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", &["200 close length hi"]),
+    // Trailers of an answer, where its body goes in chunks.
+    talk(
+        "POST /echo?trailers=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhiGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["200 chunked hi [T: x]", "200 length plain\n"],
+    ),
+    talk(
+        "POST /echo?trailers=1&length=2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi",
+        &["200 length hi"],
+    ),
+    talk("POST /echo?trailers=1 HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", &["200 close until-close hi"]),
     // Bodies that are collected.
     talk("POST /collect HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", &["200 length 5 hello"]),
     talk("POST /collect HTTP/1.1\r\nHost: a\r\n\r\n", &["200 length 0 "]),
@@ -193,6 +250,10 @@ pub(crate) const TABLE: &[Conversation] = &[
     talk(
         "POST /collect HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
         &["400 close length 400 Bad Request: both Content-Length and Transfer-Encoding\n"],
+    ),
+    talk(
+        "POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
+        &["400 close length 400 Bad Request: the body is not in the chunked coding it is said to have\n"],
     ),
     // Pieces over time.
     talk(
@@ -309,6 +370,11 @@ pub(crate) const TABLE: &[Conversation] = &[
         "POST /collect HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
         &["100", "408 close length 408 Request Timeout: the body of the request took too long\n"],
     ),
+    wait(
+        "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello",
+        &["408 close length 408 Request Timeout: the body of the request took too long\n"],
+    ),
+    wait("POST /read?at=5 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello", &["200 length hello"]),
     wait("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello", &[]),
     wait("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", &[]),
     wait("POST /echo HTTP/1.0\r\nContent-Length: 9\r\n\r\nhello", &["200 close until-close hello"]),
@@ -398,6 +464,8 @@ fn heads_of_answers_that_would_go_on() {
         "/drip?every=10ms&count=2",
         "/flood?bytes=5",
         "/echo?length=4",
+        "/echo?trailers=1",
+        "/read?at=0&then=echo",
         "/upstream",
         "/upstream?length=4",
     ];

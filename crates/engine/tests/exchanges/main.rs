@@ -15,6 +15,7 @@ mod http2;
 mod neighbours;
 mod random;
 mod random_http2;
+mod read_first;
 mod reading;
 mod real;
 mod upstreams;

@@ -22,7 +22,7 @@ fn told(body: &[u8]) -> String {
 /// Adds a random request to `sent`, and gives what is to be answered.
 fn request(random: &mut Random, sent: &mut Vec<u8>) -> String {
     let size = [0, 1, 70, 5_000, 60_000, 300_000][random.below(6)] + random.below(30);
-    match random.below(6) {
+    match random.below(8) {
         0 => {
             sent.extend_from_slice(format!("GET /flood?bytes={size} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
             format!("200 chunked {}", told(&vec![b'f'; size]))
@@ -56,6 +56,21 @@ fn request(random: &mut Random, sent: &mut Vec<u8>) -> String {
             }
             sent.extend_from_slice(b"0\r\n\r\n");
             format!("200 chunked {}", told(&body))
+        }
+        // The answer begins before, amid or after the body.
+        5 | 6 => {
+            let (body, at, step) = (body(random, size), random.below(size + 50), 500 + random.below(9_000));
+            let (then, framing) = match random.below(3) {
+                0 => ("echo", "chunked"),
+                1 => ("stop", "length"),
+                _ => ("wait", "length"),
+            };
+            let hold = ["", "&hold=300ms"][random.below(4) / 3];
+            let target = format!("/read?at={at}&step={step}&then={then}{hold}");
+            let head = format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n");
+            sent.extend_from_slice(&[head.as_bytes(), &body].concat());
+            let expected = if then == "echo" { &body[..] } else { &body[..at.min(size)] };
+            format!("200 {framing} {}", told(expected))
         }
         _ => {
             let body = body(random, size % 5_000);

@@ -42,7 +42,7 @@ fn ask(random: &mut Random, stream: u32, room: &mut usize) -> Asked {
         is_taken_back: false,
         is_tied: false,
     };
-    let mut asked = match random.below(6) {
+    let mut asked = match random.below(8) {
         0 => whole(format!("/flood?bytes={size}"), vec![b'f'; size]),
         1 => {
             let count = random.below(5);
@@ -57,6 +57,14 @@ fn ask(random: &mut Random, stream: u32, room: &mut usize) -> Asked {
                 2 => (format!("/echo?length={size}"), body.clone()),
                 3 => ("/upstream".to_owned(), body.clone()),
                 4 => ("/collect".to_owned(), [format!("{size} ").as_bytes(), &body].concat()),
+                // The answer begins before, amid or after the body.
+                5 | 6 => {
+                    let (at, step) = (random.below(size + 50), 500 + random.below(9_000));
+                    let then = ["echo", "stop", "wait"][random.below(3)];
+                    let whole = if then == "echo" { size } else { at.min(size) };
+                    let hold = ["", "&hold=300ms"][random.below(4) / 3];
+                    (format!("/read?at={at}&step={step}&then={then}{hold}"), body[..whole].to_vec())
+                }
                 _ => ("/echo".to_owned(), body.clone()),
             };
             let mut frames = vec![request(stream, false, "POST", &path, &priority)];

@@ -30,25 +30,35 @@ fn answer(bytes: &[u8], is_head: bool) -> Option<(String, &[u8])> {
         return Some((format!("{status}{closes} length {}", text(body)), rest));
     }
     if value("Transfer-Encoding: ") == Some("chunked") {
-        let (body, rest) = if is_head { (Vec::new(), rest) } else { chunks(rest)? };
-        return Some((format!("{status}{closes} chunked {}", text(&body)), rest));
+        let none = (Vec::new(), String::new(), rest);
+        let (body, trailers, rest) = if is_head { none } else { chunks(rest)? };
+        let behind = if trailers.is_empty() { String::new() } else { format!(" [{trailers}]") };
+        return Some((format!("{status}{closes} chunked {}{behind}", text(&body)), rest));
     }
     Some((format!("{status}{closes} until-close {}", text(rest)), b""))
 }
 
-fn chunks(mut bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+/// The body, the trailer section, and what follows.
+fn chunks(mut bytes: &[u8]) -> Option<(Vec<u8>, String, &[u8])> {
     let mut body = Vec::new();
     loop {
         let line = bytes.windows(2).position(|window| window == b"\r\n")?;
         let digits = std::str::from_utf8(&bytes[..line]).expect("digits");
         let length = usize::from_str_radix(digits, 16).expect("a chunk's size");
+        if length == 0 {
+            return trailers(&bytes[line..]).map(|(trailers, rest)| (body, trailers, rest));
+        }
         let (data, rest) = bytes[line + 2..].split_at_checked(length)?;
         body.extend_from_slice(data);
         bytes = rest.strip_prefix(b"\r\n")?;
-        if length == 0 {
-            return Some((body, bytes));
-        }
     }
+}
+
+/// The fields behind the line end of a last chunk, and what follows.
+fn trailers(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let fields = bytes[..end].strip_prefix(b"\r\n").unwrap_or_default();
+    Some((String::from_utf8_lossy(fields).replace("\r\n", ", "), &bytes[end + 4..]))
 }
 
 /// A short body as it is, a long one by its length and a sum.

@@ -15,7 +15,8 @@
 //!             let rule = session.begin_response(status, &date, out);
 //!             // or later: keep the request (KeptRequest), break, and do the same when the answer is ready;
 //!             // or bit by bit: begin_open, pieces by its BodyOut, end_response
-//!             // before any of these: read_body, if its body is wanted; then it comes as events
+//!             // before any of these: read_body, if its body is wanted; then it comes as events, and the
+//!             // response may begin before, amid or after it
 //!         }
 //!         Event::Body(piece) => {}                // of the request last given
 //!         Event::BodyEnd => {}
@@ -116,8 +117,10 @@ enum Phase {
     Head,
     /// Neither: the connection is idle between two requests.
     Idle,
-    /// The handler, with a response that has not begun. The peer too, if the body is asked for.
+    /// The handler, with a response that has not begun.
     Answering,
+    /// As `Answering`, of a request whose body was asked for: the peer too, until the body has ended.
+    Reading,
     /// The handler, with the rest of a response. The peer too, if the body is asked for.
     Streaming,
     /// The response is complete, and nothing was polled since.
@@ -242,11 +245,12 @@ impl Session {
 
     /// Begins the final response to the request last given: appends status line, Date, Server and, where
     /// needed, Connection. The caller appends the other fields, the blank line, and the body if the rule says
-    /// so.
+    /// so. A body that was asked for and has not ended is wanted no more.
     #[inline]
     pub fn begin_response(&mut self, status: Status, date: &[u8; 29], out: &mut Vec<u8>) -> BodyRule {
-        assert!(self.phase == Phase::Answering, "a response without a request");
-        debug_assert!(!self.is_reading(), "the body is still asked for");
+        if self.phase != Phase::Answering {
+            self.answer_early();
+        }
         self.phase = Phase::Answered;
         response::begin(status, self.persistence, date, out);
         if self.omit_body || status.has_no_content() { BodyRule::Omit } else { BodyRule::Send }

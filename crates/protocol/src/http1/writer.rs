@@ -3,6 +3,8 @@
 //! It owns the framing of a body that goes on (RFC 9112, sections 6 and 7.1). It must never hold a byte of
 //! the body.
 
+use crate::message::Fields;
+
 /// The framing of a body under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyOut {
@@ -54,6 +56,18 @@ impl BodyOut {
         }
     }
 
+    /// Ends the body with trailer fields, if its end can carry any. Gives the framing that is left, which
+    /// [`BodyOut::end`] ends.
+    #[must_use]
+    pub fn end_with(self, trailers: Fields<'_>, out: &mut Vec<u8>) -> Self {
+        if self != Self::Chunked {
+            return self;
+        }
+        [b"0\r\n", trailers.lines(), b"\r\n"].iter().for_each(|part| out.extend_from_slice(part));
+        // Nothing more has to be written, as at the end of a body that the connection ends.
+        Self::UntilClose
+    }
+
     /// Ends the body. Whether it is whole: a body shorter than announced is not.
     pub fn end(self, out: &mut Vec<u8>) -> bool {
         if self == Self::Chunked {
@@ -91,5 +105,21 @@ mod tests {
         assert_eq!(write(BodyOut::Length(5), pieces), ("abcd".into(), false));
         assert_eq!(write(BodyOut::UntilClose, pieces), ("abcd".into(), true));
         assert_eq!(write(BodyOut::Nothing, pieces), (String::new(), true));
+    }
+
+    #[test]
+    fn trailers_stand_in_the_last_chunk() {
+        let trailers = Fields::new(b"A: b\r\nC: d\r\n");
+        let cases: [(BodyOut, &[u8]); 4] = [
+            (BodyOut::Chunked, b"0\r\nA: b\r\nC: d\r\n\r\n"),
+            (BodyOut::Length(0), b""),
+            (BodyOut::UntilClose, b""),
+            (BodyOut::Nothing, b""),
+        ];
+        for (body, expected) in cases {
+            let mut out = Vec::new();
+            assert!(body.end_with(trailers, &mut out).end(&mut out));
+            assert_eq!(out, expected, "{body:?}");
+        }
     }
 }

@@ -86,6 +86,12 @@ fn push_rare_status(code: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x08, 3, digit(100), digit(10), digit(1)]);
 }
 
+/// Appends the block of an interim response, which has neither `server` nor `date`.
+pub(super) fn push_interim_head(status: Status, fields: Fields<'_>, out: &mut Vec<u8>) {
+    push_rare_status(status.code(), out);
+    push_fields(fields, out);
+}
+
 /// The block of 100 (RFC 9110, section 15.2.1).
 pub(super) fn push_continue(out: &mut Vec<u8>) {
     push_rare_status(100, out);

@@ -123,3 +123,24 @@ fn what_happens_to_an_exchange_comes_to_its_owner_alone() {
     front.finished(&finished(OwnerPart::Live(0), ADDRESS));
     assert_eq!(readers(&parts), 0);
 }
+
+#[test]
+fn a_request_that_no_part_reads_is_answered_and_told_to_the_log() {
+    let folder = Folder::new();
+    let (mut front, parts) = front(&folder);
+    let target = Target::File(folder.path().join(".log"));
+    let settings = LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 };
+    parts.log.set(Some(settings)).unwrap();
+    let (mut session, mut outgoing, stats) = (Session::new(0), Outgoing::default(), Stats::default());
+    let mut input = &b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"[..];
+    let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
+    let Event::Request(request) = event else { panic!("{event:?}") };
+    session.read_body(&request, outgoing.bytes());
+    let outbox = Outbox::default();
+    let context = Context::new(&stats, DATE, 0, &outbox, ADDRESS);
+    let reading = Reading::new(Answer::new(&mut session, &mut outgoing, &context), 2);
+    let answered = front.reading(Some(Body::Piece(b"hi")), &request, reading);
+    assert!(answered.is_complete() && answered.status() == Status::INTERNAL_SERVER_ERROR);
+    assert!(parts.log.finish(PATIENCE));
+    assert!(std::fs::read_to_string(folder.path().join(".log")).unwrap().contains("POST /a"));
+}

@@ -32,6 +32,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "Queue",
         "the field's word for what waits: at a listening socket, before the loader, as the gate sees it",
     ),
+    ("Reading", "what is being read, beside it: settings, the body of a request, answers of live data"),
     ("Refusal", "why something is not done: a request, an upgrade, a path, an operation of io_uring"),
     ("Request", "what is asked for: by HTTP, of live data, of the kernel by netlink"),
     ("Ring", "the word of the structure: of the kernel, of live data, of files not yet looked at"),

@@ -101,7 +101,8 @@ impl Port for StreamPort<'_> {
     }
 
     fn outlet(&mut self) -> Option<Outlet<'_>> {
-        Some(Outlet::Stream(&mut self.stream_mut()?.rest))
+        let Stream { rest: pieces, trailers, .. } = self.stream_mut()?;
+        Some(Outlet::Stream { pieces, trailers })
     }
 
     fn has_room(&self) -> bool {

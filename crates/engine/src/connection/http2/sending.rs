@@ -2,6 +2,7 @@
 //!
 //! Which of them goes on is the session's to say (RFC 9218). It must never hand over more than is granted.
 
+use staunch_protocol::Fields;
 use staunch_protocol::http1::BodyOut;
 
 use super::port::StreamPort;
@@ -42,11 +43,17 @@ impl StreamPort<'_> {
             return false;
         }
         let (wanted_bytes, is_whole) = (stream.rest.length_bytes(), is_whole(stream));
-        let granted_bytes =
-            session.begin_data(number, wanted_bytes, is_whole, *now_ms, self.outgoing.bytes());
+        let ends_with_data = is_whole && stream.trailers.is_empty();
+        let granted_bytes = match wanted_bytes {
+            0 if !ends_with_data => 0,
+            _ => session.begin_data(number, wanted_bytes, ends_with_data, *now_ms, self.outgoing.bytes()),
+        };
         stream.rest.take(granted_bytes, self.outgoing);
         stream.is_blocked = granted_bytes < wanted_bytes;
         let is_over = is_whole && !stream.is_blocked;
+        if is_over && !ends_with_data {
+            session.end_with(number, Fields::new(&stream.trailers), *now_ms, self.outgoing.bytes());
+        }
         if granted_bytes > 0 || is_over {
             stream.container = *container;
         }

@@ -13,10 +13,14 @@ use crate::status::Status;
 impl Session {
     /// The body of the request last given is wanted: from the next poll on it comes by [`Event::Body`] and
     /// [`Event::BodyEnd`]. Appends 100 if the peer waits for that (RFC 9110, section 10.1.1). To be called
-    /// before the response begins.
+    /// before the response begins; a second call does nothing.
     #[cold]
     pub fn read_body(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        if self.phase == Phase::Reading {
+            return;
+        }
         assert!(self.phase == Phase::Answering, "no request whose body could be read");
+        self.phase = Phase::Reading;
         if self.discard.is_withheld() {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -37,6 +41,26 @@ impl Session {
     /// The deadline of the body begins now: it was not read before, or not for a while.
     pub fn begin_reading(&mut self, now_ms: u64) {
         self.since_ms = now_ms;
+    }
+
+    /// The response begins while the body may still come: what is left of that is thrown away.
+    #[cold]
+    pub(super) fn answer_early(&mut self) {
+        self.assert_unanswered();
+        self.stop_reading();
+    }
+
+    fn assert_unanswered(&self) {
+        assert!(matches!(self.phase, Phase::Answering | Phase::Reading), "a response without a request");
+    }
+
+    /// Appends an interim response (RFC 9110, section 15.2) to a request that has no other yet. Not for a
+    /// peer of HTTP/1.0, which knows none.
+    #[cold]
+    pub fn push_interim(&self, status: Status, fields: Fields<'_>, out: &mut Vec<u8>) {
+        self.assert_unanswered();
+        out.extend_from_slice(format!("HTTP/1.1 {status}\r\n").as_bytes());
+        [fields.lines(), b"\r\n"].iter().for_each(|part| out.extend_from_slice(part));
     }
 
     /// The body is not wanted any more: what is left of it is thrown away behind the response.
@@ -61,7 +85,7 @@ impl Session {
         date: &[u8; 29],
         out: &mut Vec<u8>,
     ) -> BodyOut {
-        assert!(self.phase == Phase::Answering, "a response without a request");
+        self.assert_unanswered();
         self.phase = Phase::Streaming;
         let body = match length_bytes {
             _ if status.has_no_content() => BodyOut::Nothing,
@@ -91,7 +115,7 @@ impl Session {
     /// it.
     #[cold]
     pub fn begin_upgrade(&mut self, fields: Fields<'_>, date: &[u8; 29], out: &mut Vec<u8>) -> BodyOut {
-        assert!(self.phase == Phase::Answering, "an upgrade without a request");
+        self.assert_unanswered();
         self.phase = Phase::Streaming;
         self.persistence = Persistence::Close;
         self.discard = Discard::NOTHING;
@@ -137,7 +161,7 @@ impl Session {
                 held.reader = None;
                 Event::BodyEnd
             }
-            Next::Broken if self.phase == Phase::Answering => {
+            Next::Broken if self.phase == Phase::Reading => {
                 let answered = refuse(BROKEN_BODY, self.omit_body, date, out);
                 self.held = None;
                 self.close(true, Some(answered))

@@ -15,8 +15,9 @@ impl Session {
             Phase::First | Phase::Head => Deadline::Header,
             Phase::Idle => Deadline::KeepAlive,
             Phase::Discarding => Deadline::Body,
-            Phase::Answering | Phase::Streaming if self.awaits_body() => Deadline::Body,
-            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
+            Phase::Reading | Phase::Streaming if self.awaits_body() => Deadline::Body,
+            Phase::Answering | Phase::Reading | Phase::Streaming => return None,
+            Phase::Answered | Phase::Closed { .. } => return None,
         };
         let mut length_ms = u64::from(timeouts.length_ms(deadline));
         if deadline == Deadline::Body
@@ -59,12 +60,13 @@ impl Session {
             }
             Phase::First | Phase::Head | Phase::Idle => (false, None),
             Phase::Discarding => (true, None),
-            Phase::Answering if self.is_reading() => {
+            Phase::Reading if self.is_reading() => {
                 let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the body of the request took too long");
                 (true, Some(refuse(refusal, self.omit_body, date, out)))
             }
             Phase::Streaming if self.is_reading() => (true, None),
-            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
+            Phase::Answering | Phase::Reading | Phase::Streaming => return None,
+            Phase::Answered | Phase::Closed { .. } => return None,
         };
         self.held = None;
         self.close(linger, None);

@@ -5,8 +5,9 @@
 use super::{CURRENT_BEGUN, CURRENT_HEAD, Session, TABLE_UNUSED};
 use crate::http2::error::ErrorCode;
 use crate::http2::frame::{self, FrameHead, flag, kind};
+use crate::http2::hpack::push_fields;
 use crate::http2::ledger::TINY_BYTES;
-use crate::http2::opening::{HeadFields, Opening, push_head};
+use crate::http2::opening::{HeadFields, Opening, push_head, push_interim_head};
 use crate::http2::stream::Mark;
 use crate::limits::{FRAME_BYTES_MAX, TAKEN_BYTES_MIN};
 use crate::message::{BodyRule, Fields};
@@ -58,6 +59,15 @@ impl Session {
             return BodyRule::Omit;
         }
         BodyRule::Send
+    }
+
+    /// Appends an interim response (RFC 9110, section 15.2) to a request whose final one has not begun.
+    #[cold]
+    pub fn push_interim(&mut self, stream: u32, status: Status, fields: Fields<'_>, out: &mut Vec<u8>) {
+        let start = frame::begin_block(out);
+        self.push_table_size(out);
+        push_interim_head(status, fields, out);
+        frame::end_block(start, stream, false, out);
     }
 
     /// A peer that made its table smaller has to be told, once, that none is used.
@@ -144,6 +154,22 @@ impl Session {
             self.finish_response(stream, now_ms);
         }
         u64::from(granted)
+    }
+
+    /// Ends a response whose body was handed over: appends trailer fields, with which the stream ends.
+    ///
+    /// # Panics
+    /// When there is no such request, or its response has not begun.
+    #[cold]
+    pub fn end_with(&mut self, stream: u32, trailers: Fields<'_>, now_ms: u64, out: &mut Vec<u8>) {
+        self.remember_current(now_ms);
+        let waiting = self.find_live(stream).expect("trailers without a request");
+        assert!(waiting.is(Mark::Begun), "trailers before the head");
+        let start = frame::begin_block(out);
+        self.push_table_size(out);
+        push_fields(trailers, out);
+        frame::end_block(start, stream, true, out);
+        self.finish_response(stream, now_ms);
     }
 
     /// The stream whose answer goes on next, if any may (RFC 9218, section 10): the most urgent; of these one

@@ -59,6 +59,52 @@ fn a_body_that_is_not_wanted_any_more_is_thrown_away() {
     }
 }
 
+/// What begins a response amid a body throws the rest away by itself, and says so where that ends the
+/// connection.
+#[test]
+fn a_response_may_begin_amid_a_body() {
+    for (length, says, expected) in [(5, "GMT\r\n", "Get /b;"), (2_000_000, "close\r\n", "linger;")] {
+        let mut session = Session::new(0);
+        ask_for_body(&mut session, &format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {length}\r\n\r\nab"));
+        assert_eq!(deliver(&mut session, b"", 0), "+ab;");
+        let mut out = Vec::new();
+        session.begin_response(Status::OK, DATE, &mut out);
+        assert!(out.ends_with(says.as_bytes()), "{length}");
+        assert_eq!(deliver(&mut session, b"cdeGET /b HTTP/1.1\r\nHost: a\r\n\r\n", 0), expected);
+    }
+}
+
+#[test]
+fn a_body_is_asked_for_once() {
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+    for before in ["", "a", "abc"] {
+        let (mut session, mut input, mut out) = (Session::new(0), head.as_bytes(), Vec::new());
+        let Event::Request(request) = session.poll_event(&mut input, 0, DATE, &mut out) else { panic!() };
+        session.read_body(&request, &mut out);
+        let log = deliver(&mut session, before.as_bytes(), 0);
+        session.read_body(&request, &mut out);
+        assert_eq!(out, b"HTTP/1.1 100 Continue\r\n\r\n", "{before:?}");
+        let body = session.begin_open(Status::OK, Fields::NONE, None, false, DATE, &mut out);
+        let rest = format!("{}GET /b HTTP/1.1\r\nHost: a\r\n\r\n", &"abc"[before.len()..]);
+        let log = log + &deliver(&mut session, rest.as_bytes(), 0);
+        let expected = if before == "a" { "+a;+bc;end;" } else { "+abc;end;" };
+        assert_eq!((log.as_str(), body), (expected, BodyOut::Chunked), "{before:?}");
+        session.end_response();
+        assert_eq!(deliver(&mut session, b"", 0), "Get /b;", "{before:?}");
+    }
+}
+
+#[test]
+fn interim_responses_come_before_the_final_one() {
+    let mut session = Session::new(0);
+    let mut out = ask_for_body(&mut session, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+    session.push_interim(Status::EARLY_HINTS, Fields::new(b"Link: </a>\r\n"), &mut out);
+    session.push_interim(Status::EARLY_HINTS, Fields::NONE, &mut out);
+    session.begin_response(Status::OK, DATE, &mut out);
+    let hints = "HTTP/1.1 103 Early Hints\r\n";
+    assert!(out.starts_with(format!("{hints}Link: </a>\r\n\r\n{hints}\r\nHTTP/1.1 200 OK").as_bytes()));
+}
+
 #[test]
 fn the_end_and_the_deadline_within_a_body_that_is_wanted() {
     let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na";
