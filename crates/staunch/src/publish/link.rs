@@ -57,7 +57,7 @@ impl LinkTarget {
     ///
     /// # Errors
     /// None answers; or ([`ErrorKind::InvalidData`]) TLS fails, as for a certificate that is not believed.
-    pub(super) fn connect(&self) -> io::Result<Link> {
+    pub(super) fn connect(&self) -> io::Result<ServerLink> {
         let mut fault = io::Error::other("no address is known for this name");
         // A name such as localhost has several, and a server may listen at one of them.
         for address in self.authority.to_socket_addrs()? {
@@ -69,22 +69,22 @@ impl LinkTarget {
         Err(fault)
     }
 
-    fn prepared(&self, mut socket: TcpStream) -> io::Result<Link> {
+    fn prepared(&self, mut socket: TcpStream) -> io::Result<ServerLink> {
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
         socket.set_nodelay(true)?;
-        let Some((config, name)) = &self.security else { return Ok(Link::Plain(socket)) };
+        let Some((config, name)) = &self.security else { return Ok(ServerLink::Plain(socket)) };
         let mut wall = ClientConnection::new(Arc::clone(config), name.clone()).map_err(invalid)?;
         while wall.is_handshaking() {
             wall.complete_io(&mut socket)?;
         }
-        Ok(Link::Secured(Box::new(Secured { wall, socket })))
+        Ok(ServerLink::Secured(Box::new(Secured { wall, socket })))
     }
 }
 
 /// A connection that is open.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum ServerLink {
     Plain(TcpStream),
     Secured(Box<Secured>),
 }
@@ -96,7 +96,7 @@ pub(super) struct Secured {
     socket: TcpStream,
 }
 
-impl Read for Link {
+impl Read for ServerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(buffer),
@@ -106,7 +106,7 @@ impl Read for Link {
 }
 
 impl Read for Secured {
-    /// Reads even when what is to be sent is not sent yet: a server may answer before it has read all, and go.
+    /// Reads even when what is to be sent is not sent yet: a server may answer before it has read all.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.wall.reader().read(buffer) {
@@ -121,7 +121,7 @@ impl Read for Secured {
     }
 }
 
-impl Write for Link {
+impl Write for ServerLink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
@@ -168,7 +168,8 @@ fn system_roots() -> Result<RootCertStore, String> {
     if roots.is_empty() {
         let why = found.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
         return Err(format!(
-            "no authority is trusted on this system{why}: install ca-certificates, or name one by --cacert FILE"
+            "no authority is trusted on this system{why}: install ca-certificates, or name one by \
+             --cacert FILE"
         ));
     }
     Ok(roots)

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use staunch_program::output::printable;
 
-use super::link::{Link, LinkTarget};
+use super::link::{LinkTarget, ServerLink};
 
 /// Longest head of an answer that is read.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
@@ -80,7 +80,7 @@ impl std::fmt::Display for PutFault {
 pub(super) struct TopicWriter {
     target: LinkTarget,
     token: String,
-    stream: Option<BufReader<Link>>,
+    stream: Option<BufReader<ServerLink>>,
 }
 
 impl TopicWriter {
@@ -177,7 +177,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn read(stream: &mut BufReader<Link>) -> std::io::Result<Self> {
+    fn read(stream: &mut BufReader<ServerLink>) -> std::io::Result<Self> {
         let broken = || std::io::Error::other("this is no answer of HTTP");
         let mut head = stream.by_ref().take(HEAD_BYTES_MAX);
         let mut line = String::new();

@@ -1,4 +1,0 @@
-//! A room that follows later.
-
-/// It is not mended yet.
-pub struct Later;
