@@ -17,7 +17,7 @@ pub(crate) enum LiveMail {
     /// A second has passed.
     Tick(LiveTime),
     /// What became of a publication, for the request that waits for it.
-    Published(BodyOutcome),
+    Published(BodyOutcome, ReplyForm),
     /// What became of lines of a feed, or for a command of a WebSocket.
     Fed(Address, Vec<LineOutcome>),
     /// A polled value in a coding.
@@ -65,6 +65,15 @@ impl NotTaken {
     pub(crate) fn new(status: u16, sentence: impl Into<String>) -> Self {
         Self { status, sentence: sentence.into(), names_line: false }
     }
+}
+
+/// How a request that publishes is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyForm {
+    /// By what became of each line, as JSON.
+    Own,
+    /// By the id of the update, as Mercure has it.
+    Mercure,
 }
 
 /// What became of a whole body, for the request that brought it.

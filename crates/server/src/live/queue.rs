@@ -13,7 +13,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use staunch_engine::Address;
 use staunch_live::{Publication, Request, TopicName};
 
-use super::mail::LineOutcome;
+use super::mail::{LineOutcome, ReplyForm};
 use super::told::{ToldOfReaders, WantedForms};
 use super::turns::{LineClient, Turns};
 use crate::content::negotiate::Encoding;
@@ -39,8 +39,8 @@ pub(crate) struct Publishing {
 /// The publisher that is told what became of a publication.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Publisher {
-    /// A request that waits.
-    Request(Address),
+    /// A request that waits, and is answered so.
+    Request(Address, ReplyForm),
     /// A feed, or a WebSocket.
     Feed(Address),
     /// Another node, which does not wait and is not told.

@@ -196,7 +196,7 @@ impl LiveWorker {
                 self.wave();
             }
             // For requests that wait, which are gone.
-            LiveMail::Published(_) | LiveMail::WaitedLong | LiveMail::Again => {}
+            LiveMail::Published(..) | LiveMail::WaitedLong | LiveMail::Again => {}
         }
         self.ask();
         self.seats.wakes.drain(..).for_each(|address| outbox.wake(address));

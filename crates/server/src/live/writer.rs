@@ -302,12 +302,12 @@ impl Writer {
 
     fn answer(&self, to: Publisher, became: Became) {
         match (to, became) {
-            (Publisher::Request(address), Became::Lines(outcomes, id)) => {
+            (Publisher::Request(address, form), Became::Lines(outcomes, id)) => {
                 let outcome = BodyOutcome { id, ..BodyOutcome::of(&outcomes) };
-                self.post.send(address, Mail::of_live(LiveMail::Published(outcome)));
+                self.post.send(address, Mail::of_live(LiveMail::Published(outcome, form)));
             }
-            (Publisher::Request(address), Became::Body(outcome)) => {
-                self.post.send(address, Mail::of_live(LiveMail::Published(outcome)));
+            (Publisher::Request(address, form), Became::Body(outcome)) => {
+                self.post.send(address, Mail::of_live(LiveMail::Published(outcome, form)));
             }
             (Publisher::Feed(address), Became::Lines(outcomes, _)) => {
                 self.post.send(address, Mail::of_live(LiveMail::Fed(address, outcomes)));

@@ -159,7 +159,7 @@ impl Port for Bare {
 /// A request is read by a handler that says this; `act` tells what happens. Gives the port as it is then, and
 /// what the handler was asked.
 fn read_with(says: &[Say], act: impl FnOnce(&mut Bare, &mut Turn<'_, Script>)) -> (Bare, String) {
-    let mut handler = Script { says: says.to_vec().into_iter(), log: String::new() };
+    let mut handler = Script { says: Vec::from(says).into_iter(), log: String::new() };
     let (stats, outbox) = (Stats::default(), Outbox::default());
     let (mut spare, mut heads, mut rendered) =
         (Spare::default(), RequestMemory::default(), Rendered::default());

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::super::counts::count;
 use super::super::document::Document;
 use super::super::feed::Feed;
-use super::super::mail::{BodyOutcome, LiveMail, NotTaken};
+use super::super::mail::{BodyOutcome, LiveMail, NotTaken, ReplyForm};
 use super::super::permit::{Rights, refuse_all, refuse_invalid};
 use super::super::publish::{
     BodyKind, MERCURE_TYPE, ReadBody, TYPES, body_bytes_max, body_line, read_body, read_change,
@@ -225,7 +225,8 @@ impl LiveWorker {
             (_, Some(kind)) => read_body(kind, body, self.shared.config.value_bytes_max),
             (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, &lines, answer),
         };
-        if endpoint == Endpoint::Mercure {
+        let is_mercure = endpoint == Endpoint::Mercure;
+        if is_mercure {
             if read.lines.iter().any(|(_, publication)| publication.topics.iter().any(is_reserved)) {
                 let sentence = "`topic`: below /.well-known/mercure the hub alone speaks";
                 return refuse(Status::BAD_REQUEST, sentence, &lines, answer);
@@ -235,7 +236,8 @@ impl LiveWorker {
         rights.restrict(&mut read);
         let key = request.values(b"idempotency-key").next();
         let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), digest(request, body)));
-        let to = Publisher::Request(answer.address());
+        let form = if is_mercure { ReplyForm::Mercure } else { ReplyForm::Own };
+        let to = Publisher::Request(answer.address(), form);
         let client = LineClient::of(answer.client(request), answer.address());
         let publishing = Publishing { lines: read.lines, fault: read.fault, key, to, client };
         match self.shared.queue.publish(publishing) {
@@ -251,11 +253,16 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::resume`].
     pub(crate) fn resume(&mut self, mail: LiveMail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
-        match (mail, Endpoint::of(request.path)) {
-            (LiveMail::Published(outcome), Some(Endpoint::Mercure)) => {
-                answer_mercure(&outcome, &lines, answer)
+        let mail = match mail {
+            LiveMail::Published(outcome, ReplyForm::Own) => {
+                return answer_published(&outcome, &lines, answer);
             }
-            (LiveMail::Published(outcome), _) => answer_published(&outcome, &lines, answer),
+            LiveMail::Published(outcome, ReplyForm::Mercure) => {
+                return answer_mercure(&outcome, &lines, answer);
+            }
+            mail => mail,
+        };
+        match (mail, Endpoint::of(request.path)) {
             (LiveMail::Checked(_, verdict), Some(endpoint)) => {
                 let rights = match verdict {
                     Verdict::Good(granted) => Rights::Granted(granted),
