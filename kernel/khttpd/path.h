@@ -14,10 +14,11 @@ enum khttpd_path_limit {
 
 /*
  * Writes the decoded path and a NUL to `out`, which has room for raw.length + 1 bytes and may be
- * where it stands already. Gives its length, or minus the status to answer with: 400 for no path by the rules, 404 for a path of
- * nothing that a folder can hold. The result begins with '/' and holds no NUL and no segment "."
- * or "..", nor an empty one except behind a slash at the end: no two results name one file, none
- * leads out of the root. Dot segments go after decoding (RFC 3986, 5.2.4 and 6.2.2).
+ * where it stands already. Gives its length, or minus the status to answer with: 400 for no path by
+ * the rules, 404 for a path of nothing that a folder can hold. The result begins with '/' and holds
+ * no NUL and no segment "." or "..", nor an empty one except behind a slash at the end: no two
+ * results name one file, none leads out of the root. Dot segments go after decoding (RFC 3986, 5.2.4
+ * and 6.2.2).
  */
 int khttpd_path_decode(struct khttpd_text raw, char *out);
 

@@ -314,7 +314,7 @@ static int khttpd_reply_folder(struct khttpd_replying *replying, const struct pa
 	return status && status != 404 ? status : khttpd_reply_listing(replying, folder, stat);
 }
 
-/* GET or HEAD of what is no path of a file: where slashes stand in a row, it is moved to the path with one. */
+/* GET or HEAD of what is no path of a file: with slashes in a row it is moved to the path with one. */
 static int khttpd_reply_undecoded(struct khttpd_replying *replying, int status)
 {
 	struct khttpd_text raw = replying->request->path;
