@@ -333,7 +333,9 @@ static __always_inline int is_unwanted(__u64 *counts)
 {
 	look_at_clock(counts);
 	for (__u32 line = 0; line < (has_lines ? LINES_MAX : 1); line++) {
-		const __u64 *order = bpf_map_lookup_elem(&orders, &line);
+		/* A key is memory that Linux 6.12 thinks a call has changed, so it cannot be what bounds a loop. */
+		__u32 key = line;
+		const __u64 *order = bpf_map_lookup_elem(&orders, &key);
 
 		if (!order || is_over(order, counts))
 			return 0;

@@ -78,10 +78,6 @@ const LACKING: &[(&str, &[&str])] = &[
             "c00223-problems-in-json",
         ],
     ),
-    (
-        "a redirect from slashes in a row",
-        &["f00068-double-slash", "f00069-double-slash-in-front", "f00073-redirect-never-leaves"],
-    ),
     // A listing is streamed while it is made.
     ("the length of a listing", &["b00039-listing-head"]),
     (

@@ -8,6 +8,7 @@ fn main() {
         ("gate.bpf.o", "gate.bpf.c", &["-DTRACKER"]),
         ("gate-plain.bpf.o", "gate.bpf.c", &[]),
         ("buffers.bpf.o", "buffers.bpf.c", &[]),
+        ("reception.bpf.o", "reception.bpf.c", &[]),
         ("storm.bpf.o", "storm.bpf.c", &[]),
     ]);
 }

@@ -14,7 +14,7 @@ static const struct {
 	{ 200, "OK", "" },
 	{ 204, "No Content", "" },
 	{ 206, "Partial Content", "" },
-	{ 301, "Moved Permanently", "This folder's address ends with a slash." },
+	{ 301, "Moved Permanently", "This has another address now." },
 	{ 304, "Not Modified", "" },
 	{ 400, "Bad Request", "The address is not one that can be understood." },
 	{ 403, "Forbidden", "What stands at this address may not be shown." },
@@ -224,17 +224,16 @@ static void khttpd_answer_encode(struct khttpd_output *output, struct khttpd_tex
 	}
 }
 
-void khttpd_answer_folder(struct khttpd_output *output, const struct khttpd_manner *manner,
-			  struct khttpd_text path, const struct khttpd_request *request)
+void khttpd_answer_moved(struct khttpd_output *output, const struct khttpd_manner *manner,
+			 struct khttpd_text path, const struct khttpd_request *request)
 {
 	khttpd_answer_begin(output, 301, manner);
 	khttpd_output_words(output, "Location: ");
 	/*
-	 * A decoded path has no empty segment, so it cannot begin with "//" and name another
-	 * host.
+	 * A decoded path has no empty segment but the last, so it cannot begin with "//" and name
+	 * another host.
 	 */
 	khttpd_answer_encode(output, path, "/!$()*+,;=@");
-	khttpd_output_words(output, "/");
 	if (request->has_query) {
 		khttpd_output_words(output, "?");
 		khttpd_answer_encode(output, request->query, "/!$%&'()*+,;=:@?[]");

@@ -54,8 +54,8 @@ void khttpd_answer_refusal(struct khttpd_output *output, const struct khttpd_ref
 			   const struct khttpd_manner *manner);
 /* 204 to OPTIONS. */
 void khttpd_answer_options(struct khttpd_output *output, const struct khttpd_manner *manner);
-/* 301 to the folder's own address: the decoded path with a slash, the query kept. */
-void khttpd_answer_folder(struct khttpd_output *output, const struct khttpd_manner *manner,
-			  struct khttpd_text path, const struct khttpd_request *request);
+/* 301 to a decoded path of this host, the query kept. */
+void khttpd_answer_moved(struct khttpd_output *output, const struct khttpd_manner *manner,
+			 struct khttpd_text path, const struct khttpd_request *request);
 
 #endif

@@ -78,6 +78,16 @@ int khttpd_path_decode(struct khttpd_text raw, char *out)
 	return length;
 }
 
+size_t khttpd_path_single(struct khttpd_text raw, char *out)
+{
+	size_t i, length = 0;
+
+	for (i = 0; i < raw.length; i++)
+		if (!i || raw.at[i] != '/' || raw.at[i - 1] != '/')
+			out[length++] = raw.at[i];
+	return length;
+}
+
 bool khttpd_path_is_plain(struct khttpd_text raw)
 {
 	size_t i;

@@ -279,17 +279,25 @@ static int khttpd_reply_listing(struct khttpd_replying *replying, const struct p
 	return status;
 }
 
+/* A redirect to a decoded path. */
+static int khttpd_reply_moved(struct khttpd_replying *replying, size_t length)
+{
+	struct khttpd_text path = { (u8 *)replying->path, length };
+
+	khttpd_answer_moved(replying->output, &replying->manner, path, replying->request);
+	return replying->output->full ? 414 : 0;
+}
+
 static int khttpd_reply_folder(struct khttpd_replying *replying, const struct path *folder,
 			       const struct kstat *stat)
 {
-	struct khttpd_text name = { (u8 *)replying->path, replying->length };
 	struct kstat index_stat;
 	struct path index;
 	int status;
 
 	if (replying->path[replying->length - 1] != '/') {
-		khttpd_answer_folder(replying->output, &replying->manner, name, replying->request);
-		return replying->output->full ? 414 : 0;
+		replying->path[replying->length] = '/';
+		return khttpd_reply_moved(replying, replying->length + 1);
 	}
 	memcpy(replying->path + replying->length, index_name, sizeof(index_name));
 	status = khttpd_file_find(replying->path, &index, &index_stat);
@@ -306,6 +314,19 @@ static int khttpd_reply_folder(struct khttpd_replying *replying, const struct pa
 	return status && status != 404 ? status : khttpd_reply_listing(replying, folder, stat);
 }
 
+/* GET or HEAD of what is no path of a file: with slashes in a row it is moved to the path with one. */
+static int khttpd_reply_undecoded(struct khttpd_replying *replying, int status)
+{
+	struct khttpd_text raw = replying->request->path;
+	struct khttpd_text single = { (u8 *)replying->path, khttpd_path_single(raw, replying->path) };
+	int length;
+
+	if (status != 404 || single.length == raw.length)
+		return status;
+	length = khttpd_path_decode(single, replying->path);
+	return length < 0 ? 404 : khttpd_reply_moved(replying, length);
+}
+
 /* GET or HEAD of a path. 0, or the status of what cannot be served. */
 static int khttpd_reply_path(struct khttpd_replying *replying)
 {
@@ -314,7 +335,7 @@ static int khttpd_reply_path(struct khttpd_replying *replying)
 	int status = khttpd_path_decode(replying->request->path, replying->path);
 
 	if (status < 0)
-		return -status;
+		return khttpd_reply_undecoded(replying, -status);
 	replying->length = replying->asked_length = status;
 	if (!khttpd_path_is_servable(replying->path, replying->length))
 		return 404;

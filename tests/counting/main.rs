@@ -38,7 +38,7 @@ const BODY_BYTES: usize = 100;
 /// Names of files in the folder that is listed: about as many as the one of the paper has.
 const LISTED: usize = 30;
 /// Names in the folders whose listings are sent whole and in pieces: a piece for each name, and those around.
-const SENT: [usize; 4] = [1, 10, LISTED, 100];
+const SENT: [usize; 3] = [1, 10, LISTED];
 /// Requests of the shortest run for a listing, and before any is counted. They cost more than others, and are
 /// more alike.
 const REQUESTS_LISTED: usize = 400;
@@ -50,15 +50,16 @@ const NOT_HERE: i32 = 78;
 /// Servers, with their modes. `behind` is `staunch` behind khttpd, which hands each connection over.
 /// `listing` is khttpd, asked for a folder, which in mode `streamed` is read for each answer. `whole` and
 /// `pieces` are khttpd, which sends the listing of so many names from the cache in one call, or in one for
-/// each line.
-const SERVERS: [(&str, &[&str]); 7] = [
+/// each line. `timers` is khttpd, which keeps deadlines in other ways than `khttpd` does.
+const SERVERS: [(&str, &[&str]); 8] = [
     ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]),
     ("khttpd", &["kthread", "wq", "ready", "softirq"]),
     ("staunch", &["epoll", "uring"]),
     ("behind", &["epoll", "uring"]),
     ("listing", &["streamed", "ready", "softirq"]),
-    ("whole", &["1", "10", "30", "100"]),
-    ("pieces", &["1", "10", "30", "100"]),
+    ("whole", &["1", "10", "30"]),
+    ("pieces", &["1", "10", "30"]),
+    ("timers", &["heap", "wheel"]),
 ];
 
 /// A target, and how its answer is known to be whole.
@@ -293,6 +294,7 @@ impl Running {
                 let how = ["listing=1".to_owned(), format!("send={server}")];
                 running.load("khttpd", &[&place[..], &how].concat())?;
             }
+            "timers" => running.load("khttpd", &[&place[..], &[format!("timers={mode}")]].concat())?,
             "khttpd" => running.load("khttpd", &[&place[..], &[format!("mode={mode}")]].concat())?,
             "behind" => {
                 running.load("khttpd", &[&place[..], &["hand_over=/100".to_owned()]].concat())?;

@@ -9,7 +9,7 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use staunch_gate::fault::GateError;
 use staunch_gate::interface::{find, program_on};
 use staunch_gate::observation::Orders;
-use staunch_gate::program::{Attach, Buffers, Program, Way};
+use staunch_gate::program::{Attach, Buffers, Program, RECEPTION_COUNTS, ReceivedBuffers, Way};
 use staunch_netio::clock::{now_ns, pause};
 use staunch_tests::process;
 
@@ -190,6 +190,35 @@ fn an_interface_that_is_removed_is_missed_and_one_that_is_renamed_is_not() {
     });
 }
 
+/// Sends SYN by the wire for a second.
+fn flood(cable: &Cable) {
+    let namespace = cable.namespace(End::Client);
+    let mut flood = Command::new("ip");
+    flood.args(["netns", "exec", &namespace]).arg(process::binary());
+    flood.args(["load", "flood", "--interface", "vc", "--to", "10.0.0.1:80", "--from", "10.9.0.0/16"]);
+    let finished = process::finish(flood.args(["--rate", "5000/s", "-d", "1s"]));
+    assert_eq!(finished.status.code(), Some(0), "{finished:?}");
+}
+
+#[test]
+fn what_is_received_is_counted_by_size_and_by_pool() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(gate) = permitted(attach(&cable, at("vs"))) else { return };
+    let reception =
+        cable.at(End::Server, || ReceivedBuffers::watch("vs")).expect("a kernel that can be watched");
+    let (before, seen) = (reception.counted().unwrap(), gate.counters().unwrap());
+    flood(&cable);
+    let (after, syn) = (reception.counted().unwrap(), gate.counters().unwrap().syn(2) - seen.syn(2));
+    let sum = |start: &str| -> u64 {
+        let counts = RECEPTION_COUNTS.iter().zip(after.iter().zip(before));
+        counts.filter(|(name, _)| name.starts_with(start)).map(|(_, (after, before))| after - before).sum()
+    };
+    assert!(syn > 1_000 && sum("received small") >= syn, "{syn} SYN, {before:?}, {after:?}");
+    // Frames of a flood are packets by themselves: none is many in one buffer.
+    assert_eq!(sum("received"), sum("data"), "{before:?}, {after:?}");
+    assert_eq!(sum("received"), sum("buffer"), "{before:?}, {after:?}");
+}
+
 /// Frames come from the wire, not out of a socket of this host: whoever lets one in has to take memory for
 /// it.
 #[test]
@@ -203,17 +232,11 @@ fn a_syn_that_is_shed_takes_no_buffer() {
         gate.give(&orders, now_ns() + HOUR_NS).unwrap();
         pause(Duration::from_millis(20));
         let (before, seen) = (buffers.counted().unwrap(), gate.counters().unwrap());
-        let namespace = cable.namespace(End::Client);
-        let binary = process::binary();
-        let mut flood = Command::new("ip");
-        flood.args(["netns", "exec", &namespace]).arg(binary).args(["load", "flood", "--interface", "vc"]);
-        flood.args(["--to", "10.0.0.1:80", "--from", "10.9.0.0/16", "--rate", "5000/s", "-d", "1s"]);
-        let finished = process::finish(&mut flood);
-        assert_eq!(finished.status.code(), Some(0), "{finished:?}");
+        flood(&cable);
         let after = gate.counters().unwrap();
         let syn = after.syn(2) - seen.syn(2);
         let taken = buffers.counted().unwrap() - before;
-        assert!(syn > 1_000, "{finished:?}");
+        assert!(syn > 1_000, "{syn} SYN came");
         if shed {
             assert_eq!(after.shed() - seen.shed(), syn);
             // Others may come: neighbours that are looked for, multicast listeners that report.

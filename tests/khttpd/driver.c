@@ -142,6 +142,20 @@ static void ask_path(struct khttpd_text input)
 	free(path);
 }
 
+/* A path with slashes in a row: decoded where it stands, with one in the place of each row. */
+static void ask_single(struct khttpd_text input)
+{
+	char *path = malloc(input.length + 1);
+	struct khttpd_text single = { (u8 *)path, khttpd_path_single(input, path) };
+	int length = khttpd_path_decode(single, path);
+
+	if (length < 0)
+		say_number("error ", -length);
+	else
+		say_text("", (struct khttpd_text){ (u8 *)path, length });
+	free(path);
+}
+
 static void ask_range(struct khttpd_text input)
 {
 	u64 length = number_at(&input, 8), start = 0, end = 0;
@@ -278,7 +292,7 @@ static void ask_answer(struct khttpd_text input)
 		khttpd_answer_options(&answer, &manner);
 		break;
 	case 4:
-		khttpd_answer_folder(&answer, &manner, input, &request);
+		khttpd_answer_moved(&answer, &manner, input, &request);
 		break;
 	default:
 		khttpd_answer_listing(&answer, &manner);
@@ -297,6 +311,9 @@ static void ask(int letter, struct khttpd_text input)
 		break;
 	case 'p':
 		ask_path(input);
+		break;
+	case 'u':
+		ask_single(input);
 		break;
 	case 'P':
 		say(khttpd_path_is_plain(input) ? "plain" : "other");

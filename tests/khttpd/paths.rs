@@ -42,6 +42,30 @@ fn paths_decode_alike() {
     outcome.expect("the same paths of both");
 }
 
+/// The server's own redirect is to the same path.
+#[test]
+fn slashes_in_a_row_are_one() {
+    let Some(mut driver) = driver::start() else { return };
+    let same = |driver: &mut Driver, raw: &[u8]| {
+        let mut single = raw.to_vec();
+        single.dedup_by(|next, before| (*next, *before) == (b'/', b'/'));
+        assert_eq!(driver.must(b'u', raw), path_by_server(&single), "{:?}", String::from_utf8_lossy(raw));
+    };
+    for raw in ["//", "//a", "/a//b///c//", "/sub///..//a%20b//", "//..//a", "//%5c//x", "/a%2f/b", "/%//"] {
+        same(&mut driver, raw.as_bytes());
+    }
+    let driver = std::cell::RefCell::new(&mut driver);
+    let letters = proptest::sample::select(b"///////..%%22eEfF0a\xc3".to_vec());
+    let paths = prop::collection::vec(letters, 0..16);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(4000));
+    let outcome = runner.run(&paths, |mut raw| {
+        raw.insert(0, b'/');
+        same(&mut driver.borrow_mut(), &raw);
+        Ok(())
+    });
+    outcome.expect("the same paths of both");
+}
+
 /// What need not be decoded is told from what does; `paths_decode_alike` compares the bytes.
 #[test]
 fn plain_paths_are_known() {

@@ -5,6 +5,7 @@
 //! Measurements stand in `crates/bench`.
 #![forbid(unsafe_code)]
 
+mod buffers;
 mod container;
 mod count;
 mod deb;
@@ -49,6 +50,8 @@ enum Chore {
     Guest(guest::Arguments),
     /// Count instructions per request of the kernel's modules, in an emulated machine
     Count(count::Arguments),
+    /// Count where the buffers of a web server's host come from, in an emulated machine or here
+    Buffers(buffers::Arguments),
     /// Make the Debian package
     Deb(deb::Arguments),
     /// Make the root of a container image, with a static program
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Chore::Demo(arguments) => measure::run(&root(), "demo", &arguments),
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
         Chore::Count(arguments) => count::run(&root(), &arguments),
+        Chore::Buffers(arguments) => buffers::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
         Chore::Papers(arguments) => papers::run(&root(), &chores(), &arguments),

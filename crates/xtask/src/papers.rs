@@ -66,10 +66,13 @@ pub(crate) fn run(root: &Path, chores: &[String], arguments: &Arguments) -> Exit
 fn dispatch(root: &Path, chores: &[String], arguments: &Arguments) -> Result<String, String> {
     let sheet = sheet(root, chores)?;
     if arguments.run {
-        let results = again::run(root, &sheet.run, &arguments.names)?;
+        let (results, failed) = again::run(root, &sheet.run, &arguments.names)?;
         let systems = rows::systems(root, &sheet, &results)?;
         write(root, PAGE_AGAIN, &page::page(&sheet.paper, &systems, &run_lines(&sheet, &results)))?;
-        return Ok(format!("papers: {PAGE_AGAIN}"));
+        return match failed.is_empty() {
+            true => Ok(format!("papers: {PAGE_AGAIN}")),
+            false => Err(format!("{PAGE_AGAIN} is without what failed: {}", failed.join(", "))),
+        };
     }
     let results = RunFiles::kept(root, &sheet.run).map_err(|error| format!("{SHEET}: {error}"))?;
     let systems = rows::systems(root, &sheet, &results).map_err(|error| format!("{SHEET}: {error}"))?;

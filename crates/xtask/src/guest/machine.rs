@@ -42,6 +42,8 @@ pub(crate) struct Machine {
     pub(crate) modules: Vec<Module>,
     /// Modules of the kernel's own packages, by name; they are loaded first.
     pub(crate) stock: Vec<String>,
+    /// Models of network cards; it has two of each, which lie on one line.
+    pub(crate) cards: &'static [&'static str],
     /// How many processors the machine has.
     pub(crate) processors: u8,
     /// How much memory the machine has.
@@ -150,6 +152,7 @@ impl Machine {
         command.args(["-accel", "tcg", "-cpu", "max", "-nic", "none"]);
         command.args(["-smp", &self.processors.to_string(), "-m", &format!("{}M", self.memory_mib)]);
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-no-reboot"]);
+        command.args(cards(self.cards));
         if self.counted {
             command.args(COUNTED);
         }
@@ -161,6 +164,16 @@ impl Machine {
         let poison = if self.counted { "" } else { POISON_WORDS };
         [KERNEL_WORDS, WATCH_WORDS, poison, &self.words].join(" ")
     }
+}
+
+/// QEMU's words for cards: a hub for each model, with two of them.
+fn cards(models: &[&str]) -> Vec<String> {
+    let card = |(hub, model): (usize, &&str), end: usize| {
+        let (name, address) = (format!("line{hub}{end}"), format!("52:54:00:00:0{hub}:0{end}"));
+        let line = format!("hubport,id={name},hubid={hub}");
+        ["-netdev".to_owned(), line, "-device".to_owned(), format!("{model},netdev={name},mac={address}")]
+    };
+    models.iter().enumerate().flat_map(|one| [card(one, 0), card(one, 1)].concat()).collect()
 }
 
 /// What a machine is made of.
@@ -234,6 +247,14 @@ mod tests {
         let locks =
             b"guest: begins\n[    1.0] WARNING: possible circular locking dependency\nguest: ends 0\n";
         assert_eq!(heard(locks).0, None);
+    }
+
+    #[test]
+    fn two_cards_of_a_model_lie_on_one_line() {
+        let words = cards(&["e1000"]).join(" ");
+        let expected = "-netdev hubport,id=line00,hubid=0 -device e1000,netdev=line00,mac=52:54:00:00:00:00 \
+            -netdev hubport,id=line01,hubid=0 -device e1000,netdev=line01,mac=52:54:00:00:00:01";
+        assert_eq!(words, expected);
     }
 
     #[test]

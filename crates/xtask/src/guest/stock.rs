@@ -37,8 +37,9 @@ pub(super) fn files(
     }
     let list = tree.join("modules.dep");
     let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+    let built_in = built_in(&tree)?;
     let mut chosen: Vec<&str> = Vec::new();
-    for name in names {
+    for name in names.iter().filter(|name| !built_in.contains(&dashed(name))) {
         let paths = with_needs(&list, name).ok_or_else(|| format!("{}: no module {name}", kernel.release))?;
         for path in paths {
             if !chosen.contains(&path) {
@@ -51,12 +52,18 @@ pub(super) fn files(
 
 /// The kernel that is built here has what its options name in its image, and nothing is loaded.
 fn expect_built_in(tree: &Path, names: &[String]) -> Result<(), String> {
-    let list = tree.join("modules.builtin");
-    let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
-    match names.iter().find(|name| !list.lines().any(|path| name_of(path) == dashed(name))) {
+    let built_in = built_in(tree)?;
+    match names.iter().find(|name| !built_in.contains(&dashed(name))) {
         Some(name) => Err(format!("the debug kernel has no {name} built in: kernel/debug.config")),
         None => Ok(()),
     }
+}
+
+/// Names of the modules that a kernel has in its image.
+fn built_in(tree: &Path) -> Result<Vec<String>, String> {
+    let list = tree.join("modules.builtin");
+    let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+    Ok(list.lines().map(name_of).collect())
 }
 
 /// Unpacks the package that has the modules: that of the image, or one of its own since Linux 7.

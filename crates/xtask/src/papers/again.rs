@@ -15,11 +15,16 @@ use super::sheet::Run;
 /// Below the top of the tree; git ignores it.
 pub(super) const FOLDER: &str = "bench/runs/papers";
 
-/// Runs those of these names, of no name all, and gives every result in the folder.
+/// Runs those of these names, of no name all, and gives every result in the folder, and the names of the runs
+/// that failed. What only root can run is left out for others, and that is no failure.
 ///
 /// # Errors
 /// A name that no run has; a folder that cannot be made.
-pub(super) fn run(root: &Path, runs: &BTreeMap<String, Run>, names: &[String]) -> Result<RunFiles, String> {
+pub(super) fn run(
+    root: &Path,
+    runs: &BTreeMap<String, Run>,
+    names: &[String],
+) -> Result<(RunFiles, Vec<String>), String> {
     if let Some(name) = names.iter().find(|name| !runs.contains_key(*name)) {
         let known: Vec<&str> = runs.keys().map(String::as_str).collect();
         return Err(format!("there is no run `{name}`; there are {}", known.join(", ")));
@@ -29,14 +34,18 @@ pub(super) fn run(root: &Path, runs: &BTreeMap<String, Run>, names: &[String]) -
     let chosen: Vec<_> = runs.iter().filter(|(name, _)| names.is_empty() || names.contains(*name)).collect();
     let minutes: u32 = chosen.iter().map(|(_, run)| run.minutes).sum();
     println!("papers: {} runs, about {minutes} minutes", chosen.len());
+    let mut failed = Vec::new();
     for (index, (name, run)) in chosen.iter().enumerate() {
         println!("papers: {} of {}: {name}, about {} minutes", index + 1, chosen.len(), run.minutes);
-        if let Err(error) = once(root, name, run) {
+        if run.root && !is_root() {
+            eprintln!("papers: {name}: needs root, and was left out");
+        } else if let Err(error) = once(root, name, run) {
             eprintln!("papers: {name}: {error}");
+            failed.push((*name).clone());
         }
     }
     let found = runs.keys().filter_map(|name| Some((name.clone(), document(&result(root, name)).ok()?)));
-    Ok(RunFiles(found.collect()))
+    Ok((RunFiles(found.collect()), failed))
 }
 
 fn result(root: &Path, name: &str) -> PathBuf {
@@ -45,9 +54,6 @@ fn result(root: &Path, name: &str) -> PathBuf {
 
 /// Runs a command. Whether it missed a bar is said in its result, so only that there is one counts.
 fn once(root: &Path, name: &str, run: &Run) -> Result<(), String> {
-    if run.root && !is_root() {
-        return Err("needs root, and was left out".to_owned());
-    }
     let file = result(root, name);
     let left = run.result.as_ref().map(|left| root.join(left));
     for old in left.iter().chain([&file]) {
@@ -109,7 +115,8 @@ mod tests {
         .into();
         fs::create_dir_all(folder.join(FOLDER)).expect("our folder");
         fs::write(folder.join(FOLDER).join("fails.json"), "{}").expect("our folder");
-        let results = run(&folder, &runs, &[]).expect("names are right");
+        let (results, failed) = run(&folder, &runs, &[]).expect("names are right");
+        assert_eq!(failed, ["fails"]);
         assert_eq!(results.0.keys().collect::<Vec<_>>(), ["copied"]);
         assert!(run(&folder, &runs, &["nme".to_owned()]).is_err_and(|error| error.contains("copied, fails")));
         fs::remove_dir_all(&folder).expect("our folder");
