@@ -32,6 +32,9 @@ pub const READ_TRIES_MAX: usize = 4;
 /// may leave the same stamp.
 pub const STAMP_STEP_MS: u64 = 10;
 
+/// Largest text in bytes that is encoded although it is too large to be held: it stands in memory as often as
+/// there are threads that encode, for as long as they do.
+pub const ENCODED_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Smallest body that is worth an encoding, in bytes: below it the additional fields eat what is gained.
 pub const ENCODED_BYTES_MIN: usize = 200;
 /// An encoding is kept only if it saves at least so many bytes: about the cost of its own fields.
