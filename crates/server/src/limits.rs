@@ -160,6 +160,9 @@ pub const WAVE_READERS_MAX: usize = 1024;
 /// Sites with live data of their own: each has a thread, and a part in every worker.
 pub const LIVE_SITES_MAX: usize = 256;
 
+/// Shortest delivery that is counted, in bytes, in the account of a connection whose peer has not taken it.
+pub const LONG_DELIVERY_BYTES_MIN: usize = 16 * 1024;
+
 /// Letters that wait for who follows live data beside the workers: some seconds of a busy hub. What they hold
 /// is most often held by topics as well.
 pub const FOLLOWED_LETTERS_MAX: usize = 1_024;

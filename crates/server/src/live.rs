@@ -33,6 +33,7 @@ mod seats;
 mod shared;
 mod sites;
 mod socket;
+mod standing;
 mod tokens;
 mod told;
 mod turns;
