@@ -1,5 +1,5 @@
-//! A file system that hangs delays only those who ask for what is on it, and a folder that is mounted again is
-//! served as any other.
+//! A file system that hangs delays only those who ask for what is on it, and a folder that is mounted again
+//! is served as any other.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};

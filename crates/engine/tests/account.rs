@@ -163,7 +163,7 @@ fn check(requests: &[(Kind, usize)], count: usize, budget_bytes: u64) -> Result<
         "{held} bytes are counted, {allocated} are allocated"
     );
     for peer in &world.peers {
-        // Who only sends no more may still wait for an answer.
+        // A peer that only sends no more may still wait for an answer.
         set_socket_linger(peer, Some(Duration::ZERO)).expect("a socket");
     }
     world.peers.clear();

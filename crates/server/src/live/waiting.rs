@@ -15,8 +15,8 @@ const fn place_bytes<T>() -> usize {
     (size_of::<T>() + 1) * 16 / 7
 }
 
-/// What a poll costs at most, beside the name of its topic: a place in each table, the first four of a topic's
-/// own, and four in the list of ends, which has two for each poll and grows by doubling.
+/// What a poll costs at most, beside the name of its topic: a place in each table, the first four of a
+/// topic's own, and four in the list of ends, which has two for each poll and grows by doubling.
 const POLL_BYTES: usize = place_bytes::<(Address, TopicName)>()
     + place_bytes::<(TopicName, HashMap<Address, bool>)>()
     + 4 * (size_of::<(Address, bool)>() + 1)
@@ -138,9 +138,13 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is in the accounts of polls that wait is what is held for them: never less by more than a tenth.
+        /// Accounts of polls that wait never have less than what is held for them by more than a tenth.
         #[test]
-        fn what_is_held_for_polls_is_counted(count in 40_u32..600, topics in 1_u32..600, length in 1_usize..250) {
+        fn what_is_held_for_polls_is_counted(
+            count in 40_u32..600,
+            topics in 1_u32..600,
+            length in 1_usize..250,
+        ) {
             let mut waiting = Waiting::new();
             let mut counted = 0;
             for slot in 0..count {

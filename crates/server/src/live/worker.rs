@@ -38,9 +38,9 @@ use super::seat::Seat;
 use super::seats::Seats;
 use super::shared::LiveShared;
 use super::socket::Heard;
-use super::standing::Standing;
 use super::tokens::Verdict;
 use super::turns::LineClient;
+use super::undelivered::Undelivered;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
 use crate::mail::Mail;
@@ -52,7 +52,7 @@ pub(crate) struct LiveWorker {
     view: View,
     waves: Waves,
     seats: Seats,
-    standing: Standing,
+    undelivered: Undelivered,
     documents: Documents,
     moment: LiveTime,
     /// Requests that wait until the view has come as far as the writer had when they came.
@@ -98,7 +98,7 @@ impl LiveWorker {
             view,
             waves: Waves::new(),
             seats: Seats::new(index),
-            standing: Standing::default(),
+            undelivered: Undelivered::default(),
             documents: Documents::default(),
             moment: LiveTime::default(),
             behind: Vec::new(),
@@ -215,7 +215,7 @@ impl LiveWorker {
             self.forget_reader(slot);
         }
         self.seats.take(slot);
-        self.standing.set(slot, None);
+        self.undelivered.set(slot, None);
         self.ask();
         if !self.seats.wakes.is_empty() {
             self.go_on_later();

@@ -144,7 +144,8 @@ pub(super) fn ask(path: &Path, interface: &str) -> Result<Status, Failure> {
     serde_json::from_str(&text).map_err(|error| format!("{} says: {error}", path.display()).into())
 }
 
-/// Why no node can be asked. One that is not there is the usual case, and the module is a node without a socket.
+/// Why no node can be asked. One that is not there is the usual case, and the module is a node without a
+/// socket.
 fn failure(path: &Path, interface: &str, module: &Path, error: &io::Error) -> Failure {
     let place = path.display();
     let (code, text) = match error.kind() {

@@ -34,7 +34,7 @@ impl LiveWorker {
             self.look_after(self.seats.nth(self.hand));
         }
         // Of what many got at once, those that are left have more to bear.
-        self.standing.outdated().into_iter().for_each(|slot| self.seats.wake(slot));
+        self.undelivered.outdated().into_iter().for_each(|slot| self.seats.wake(slot));
         self.end_tokens();
         self.end_long_waits();
         if let Some(left_s) = moment.leaving_s {

@@ -18,8 +18,8 @@ use super::super::reply::refuse;
 use super::super::route::Endpoint;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::Closing;
-use super::super::standing::LongDelivery;
 use super::super::turns::LineClient;
+use super::super::undelivered::LongDelivery;
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, CLIENT_PREFIX_IPV6, RESTING_BYTES_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
@@ -209,7 +209,7 @@ impl LiveWorker {
         };
         self.seats.in_hand = Some(slot);
         self.serve(slot, open);
-        open.note_held(reader_bytes + self.standing.note(slot));
+        open.note_held(reader_bytes + self.undelivered.note(slot));
         self.seats.settle(slot);
         self.seats.in_hand = None;
         self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
@@ -250,7 +250,7 @@ impl LiveWorker {
             if has_unsent {
                 open.call_when_sent();
             } else {
-                self.standing.set(slot, None);
+                self.undelivered.set(slot, None);
             }
             return !has_unsent;
         }
@@ -262,7 +262,7 @@ impl LiveWorker {
             open.call_when_sent();
             return false;
         }
-        self.standing.set(slot, LongDelivery::of(&seat.pending));
+        self.undelivered.set(slot, LongDelivery::of(&seat.pending));
         let had_pending = !seat.pending.is_nothing();
         while open.has_room()
             && let Some(slice) = seat.pending.next()

@@ -20,8 +20,8 @@ use super::super::counts::place;
 use super::super::pending::Pending;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::{Socket, Wait, frame_of};
-use super::super::standing::LongDelivery;
 use super::super::turns::LineClient;
+use super::super::undelivered::LongDelivery;
 use super::LiveWorker;
 use super::reading::drawn;
 use crate::limits::{RETRY_MS_MAX, RETRY_MS_MIN};
@@ -85,7 +85,7 @@ impl LiveWorker {
         let reader = self.seats.reader_of(slot);
         let reader_bytes = reader.map_or(0, |reader| self.view.held_bytes(reader));
         let Some(socket) = self.seats.socket(slot) else { return };
-        open.note_held(socket.held_bytes() + reader_bytes + self.standing.note(slot));
+        open.note_held(socket.held_bytes() + reader_bytes + self.undelivered.note(slot));
         // What came is worked off before more is read, and nothing is read that would be answered while there
         // is no room for that.
         let is_busy = socket.client().is_some_and(|client| client.is_busy());
@@ -117,7 +117,7 @@ impl LiveWorker {
             open.push(Piece::Bytes(socket.ask_for_life()));
         }
         if !socket.pending.is_nothing() {
-            self.standing.set(slot, LongDelivery::of(&socket.pending));
+            self.undelivered.set(slot, LongDelivery::of(&socket.pending));
         }
         while open.has_room()
             && let Some(slice) = socket.pending.next()
@@ -144,9 +144,9 @@ impl LiveWorker {
                 open.push(Piece::Bytes(frame_of(Opcode::Text, text.as_bytes())));
             }
             if !seat.pending.is_nothing() {
-                self.standing.set(slot, LongDelivery::of(&seat.pending));
+                self.undelivered.set(slot, LongDelivery::of(&seat.pending));
             } else if !open.has_unsent() {
-                self.standing.set(slot, None);
+                self.undelivered.set(slot, None);
             }
             while open.has_room()
                 && let Some(slice) = seat.pending.next()
@@ -180,7 +180,7 @@ impl LiveWorker {
 
     /// A WebSocket reads nothing any more.
     pub(super) fn end_reading(&mut self, slot: u32) {
-        self.standing.set(slot, None);
+        self.undelivered.set(slot, None);
         self.waves.leave(&mut self.view, &mut self.seats, slot);
         let Some(seat) = self.seats.take(slot) else { return };
         let generation = seat.generation();

@@ -1,7 +1,8 @@
-//! Long deliveries that were handed over and not taken yet: what readers that stand still make the server hold.
+//! Long deliveries that were handed over and not taken yet: what readers that stand still make the server
+//! hold.
 //!
-//! It owns the shares: the slices of a delivery are shared by all who get it, so each of them has its part in the
-//! account of its connection. It must never cost a short delivery more than a comparison.
+//! It owns the shares: the slices of a delivery are shared by all who get it, so each of them has its part in
+//! the account of its connection. It must never cost a short delivery more than a comparison.
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use foldhash::HashMap;
 use super::pending::{Pending, SharedBytes};
 use crate::limits::LONG_DELIVERY_BYTES_MIN;
 
-/// Who stands before which delivery.
+/// Seats with the deliveries that they stand before.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct Undelivered {
     seats: HashMap<u32, Stand>,
     /// How many stand before each.
     counts: HashMap<LongDelivery, usize>,
@@ -24,7 +25,8 @@ struct Stand {
     noted_bytes: usize,
 }
 
-/// A delivery of some length, told from others by where its first slice lies, which is held until it was taken.
+/// A delivery of some length, told from others by where its first slice lies: that is held until it was
+/// taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct LongDelivery {
     first: usize,
@@ -42,7 +44,7 @@ impl LongDelivery {
     }
 }
 
-impl Standing {
+impl Undelivered {
     /// A seat is handed this from now on, or nothing long.
     #[inline]
     pub(crate) fn set(&mut self, seat: u32, delivery: Option<LongDelivery>) {
@@ -105,6 +107,8 @@ fn share(counts: &HashMap<LongDelivery, usize>, delivery: LongDelivery) -> usize
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -116,46 +120,49 @@ mod tests {
 
     #[test]
     fn short_deliveries_are_not_listed() {
-        let mut standing = Standing::default();
+        let mut undelivered = Undelivered::default();
         for length in [0, 1, LONG_DELIVERY_BYTES_MIN - size_of::<SharedBytes>() - 1] {
-            standing.set(1, LongDelivery::of(&Pending::of(&slices(&[length]))));
+            undelivered.set(1, LongDelivery::of(&Pending::of(&slices(&[length]))));
         }
-        standing.set(1, LongDelivery::of(&Pending::Nothing));
-        assert!(standing.seats.is_empty() && standing.note(1) == 0 && standing.outdated().is_empty());
+        undelivered.set(1, LongDelivery::of(&Pending::Nothing));
+        assert!(
+            undelivered.seats.is_empty() && undelivered.note(1) == 0 && undelivered.outdated().is_empty()
+        );
     }
 
     proptest! {
-        /// Whoever comes and goes: what is counted in all accounts together is what is held.
+        /// Accounts of all together count what is held, whoever comes and goes.
         #[test]
         fn what_is_counted_is_what_is_held(
             lengths in prop::collection::vec(prop::collection::vec(1_usize..60_000, 1..6), 1..5),
             steps in prop::collection::vec((0_u32..40, prop::option::of(0_usize..5)), 1..120),
         ) {
             let deliveries: Vec<Vec<SharedBytes>> = lengths.iter().map(|lengths| slices(lengths)).collect();
-            let mut standing = Standing::default();
-            let mut accounts = std::collections::BTreeMap::new();
-            let mut held = std::collections::BTreeMap::new();
+            let mut undelivered = Undelivered::default();
+            let mut accounts = BTreeMap::new();
+            let mut held = BTreeMap::new();
             for (seat, which) in steps {
                 let which = which.map(|which| which % deliveries.len());
                 let pending = which.map_or(Pending::Nothing, |which| Pending::of(&deliveries[which]));
-                standing.set(seat, LongDelivery::of(&pending));
-                accounts.insert(seat, standing.note(seat));
+                undelivered.set(seat, LongDelivery::of(&pending));
+                accounts.insert(seat, undelivered.note(seat));
                 held.insert(seat, which);
-                for seat in standing.outdated() {
-                    accounts.insert(seat, standing.note(seat));
+                for seat in undelivered.outdated() {
+                    accounts.insert(seat, undelivered.note(seat));
                 }
-                let standing_before: std::collections::BTreeSet<usize> = held.values().flatten().copied().collect();
+                let before: BTreeSet<usize> = held.values().flatten().copied().collect();
                 let bytes = |which: &usize| deliveries[*which].iter().map(|slice| slice.len()).sum::<usize>();
-                let held_bytes: usize = standing_before.iter().map(bytes).sum();
+                let held_bytes: usize = before.iter().map(bytes).sum();
                 let counted_bytes: usize = accounts.values().sum();
                 let short_bytes = deliveries.len() * LONG_DELIVERY_BYTES_MIN;
-                prop_assert!(counted_bytes * 10 <= held_bytes * 11 + 10_000, "{counted_bytes} for {held_bytes}");
-                prop_assert!(counted_bytes * 10 + short_bytes * 10 >= held_bytes * 9, "{counted_bytes} for {held_bytes}");
+                let said = format!("{counted_bytes} for {held_bytes}");
+                prop_assert!(counted_bytes * 10 <= held_bytes * 11 + 10_000, "{said}");
+                prop_assert!((counted_bytes + short_bytes) * 10 >= held_bytes * 9, "{said}");
             }
             for seat in 0..40 {
-                standing.set(seat, None);
+                undelivered.set(seat, None);
             }
-            prop_assert!(standing.seats.is_empty() && standing.counts.is_empty());
+            prop_assert!(undelivered.seats.is_empty() && undelivered.counts.is_empty());
         }
     }
 }
