@@ -76,7 +76,8 @@ fn what_is_missing_is_named_with_the_right_code() {
         assert!(status == Some(78) && is_named, "{said}");
     }
     let (status, said) = code(&["peers", "--interface", "dv", "--control", "/nowhere/dostp.sock"]);
-    assert!(status == Some(3) && said.contains("staunch dostp serve"), "{said}");
+    assert!(status == Some(3) && said.contains("no node runs on dv"), "{said}");
+    assert!(said.contains("staunch dostp serve") && !said.contains("os error"), "{said}");
     let (status, said) = code(&["ping", "10.88.0.9", "--interface", "dv", "--backend", "carrier-pigeon"]);
     assert!(status == Some(2) && said.contains("ring, xdp-generic, xdp-native, given, udp"), "{said}");
     let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "--backend", "ring"]);

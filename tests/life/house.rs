@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use staunch_tests::process::binary;
+use staunch_tests::process::{binary, finish};
 
 /// How long anything is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -111,6 +111,14 @@ impl House {
             self.until("another process serves", |house| house.process().filter(|now| *now != before));
         self.processes.insert(after);
         after
+    }
+
+    /// Runs `staunch reload` on the server: its exit code, and what it says.
+    pub(crate) fn reload_by_command(&self) -> (Option<i32>, String) {
+        let mut command = Command::new(binary());
+        command.arg("reload").arg("--pid-file").arg(self.path("pid")).env_remove("STAUNCH_CONFIG");
+        let told = finish(&mut command);
+        (told.status.code(), told.stdout + &told.stderr)
     }
 
     /// Another process may serve now: it will be ended with the house.

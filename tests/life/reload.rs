@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use staunch_tests::house::ports::reserved_address;
-use staunch_tests::process::{binary, finish};
+use staunch_tests::process::binary;
 
 use crate::conversation::{Talk, get};
 use crate::house::{self, House, SMALL, WAYS, WITHOUT_PATIENCE};
@@ -223,14 +223,6 @@ fn an_upgrade_takes_on_everything() {
     }
 }
 
-/// Runs `staunch reload` on the server of a house: its exit code, and what it says.
-fn tell_to_reload(house: &House) -> (Option<i32>, String) {
-    let mut command = Command::new(binary());
-    command.arg("reload").arg("--pid-file").arg(house.path("pid")).env_remove("STAUNCH_CONFIG");
-    let told = finish(&mut command);
-    (told.status.code(), told.stdout + &told.stderr)
-}
-
 /// A process that is confined cannot open a folder elsewhere: another one takes its place, and no request
 /// fails.
 #[test]
@@ -243,7 +235,7 @@ fn a_folder_beyond_the_fence_is_served_after_a_reload() {
         for (number, folder) in elsewhere.iter().enumerate() {
             fs::write(folder.join("site/small.txt"), format!("new{number}\n")).expect("a file");
             write(&house.path(""), &text.replace("ROOT", &folder.to_string_lossy()));
-            let (code, said) = tell_to_reload(&house);
+            let (code, said) = house.reload_by_command();
             house.upgraded();
             assert_eq!(code, Some(0), "{io}: {said}; {}", house.said());
             assert_eq!(get(house.address(), "/small.txt"), format!("new{number}\n").as_bytes(), "{io}");
@@ -254,7 +246,7 @@ fn a_folder_beyond_the_fence_is_served_after_a_reload() {
         fs::create_dir(&log).expect("a folder");
         let settings = text.replace("ROOT", &elsewhere[1].to_string_lossy());
         write(&house.path(""), &format!("{settings}access_log = \"{}/access.log\"\n", log.display()));
-        let (code, said) = tell_to_reload(&house);
+        let (code, said) = house.reload_by_command();
         house.upgraded();
         assert_eq!(code, Some(0), "{io}: {said}; {}", house.said());
         assert_eq!(get(house.address(), "/small.txt"), b"new1\n", "{io}");
@@ -280,7 +272,7 @@ fn a_reload_that_is_refused_is_told() {
         (beyond.replace("127.0.0.1:0", &taken), "another program already does"),
     ] {
         write(&house.path(""), &text);
-        let (code, said) = tell_to_reload(&house);
+        let (code, said) = house.reload_by_command();
         house.upgraded();
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(expected), "{expected}: {said}");
@@ -289,6 +281,6 @@ fn a_reload_that_is_refused_is_told() {
     }
     // And then it can be again.
     write(&house.path(""), text);
-    assert_eq!(tell_to_reload(&house).0, Some(0), "{}", house.said());
+    assert_eq!(house.reload_by_command().0, Some(0), "{}", house.said());
     fs::remove_dir_all(elsewhere).expect("a folder of ours");
 }

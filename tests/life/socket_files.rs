@@ -14,6 +14,7 @@ use staunch_tests::process::{binary, finish, is_installed, serve};
 
 use crate::conversation::get;
 use crate::house::{self, House, SMALL, WAYS};
+use crate::load::Load;
 
 /// Asks by a file, with further fields: the head and the body of the answer.
 fn ask(path: &Path, target: &str, fields: &str) -> std::io::Result<(String, Vec<u8>)> {
@@ -101,6 +102,42 @@ fn a_file_is_served_until_the_end_and_across_upgrades() {
         assert_eq!((house.end(), found().ino()), (Some(0), inode), "{io}: the same file");
         house.signal(Signal::TERM);
         house.until("the file is gone", |_| (!path.exists()).then_some(()));
+    }
+}
+
+/// A process that is confined cannot make a socket elsewhere: another one takes its place, and no request
+/// fails.
+#[test]
+fn a_socket_beyond_the_fence_is_served_after_a_reload() {
+    for io in WAYS {
+        let mut house = house(io, BOTH);
+        let (here, elsewhere) = (house.path("http.sock"), house::new_folder());
+        let (folder, there) = (house.path(""), elsewhere.join("more.sock"));
+        let more = |place: &Path| BOTH.replace("']", &format!("', 'unix:{}']", place.display()));
+        let load = Load::closed(&house.url("/small.txt"), 8, "3s");
+        // The folder is not there: nothing changes, and the reason is told.
+        write(&folder, io, &more(&elsewhere.join("nowhere/more.sock")));
+        let (code, said) = house.reload_by_command();
+        house.upgraded();
+        assert!(code == Some(1) && said.contains("nowhere"), "{io}: {code:?}: {said}");
+        assert_eq!(house.process(), Some(house.first()), "{io}");
+        write(&folder, io, &more(&there));
+        let (code, said) = house.reload_by_command();
+        house.upgraded();
+        assert_eq!(code, Some(0), "{io}: {said}; {}", house.said());
+        assert_ne!(house.process(), Some(house.first()), "{io}: behind it another process serves");
+        for path in [&here, &there] {
+            assert_eq!(ask(path, "/small.txt", "").expect("an answer").1, SMALL, "{io}");
+        }
+        assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+        load.expect_no_failure();
+        write(&folder, io, BOTH);
+        let (code, said) = house.reload_by_command();
+        house.upgraded();
+        assert_eq!(code, Some(0), "{io}: {said}");
+        house.until("the further file is gone", |_| (!there.exists()).then_some(()));
+        assert_eq!(ask(&here, "/small.txt", "").expect("an answer").1, SMALL, "{io}");
+        fs::remove_dir_all(elsewhere).expect("a folder of ours");
     }
 }
 

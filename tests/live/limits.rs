@@ -232,6 +232,42 @@ fn publish_until_it_stands(world: &World, admin: SocketAddr, value: impl Fn(u32)
     last
 }
 
+/// The slices of a delivery are in the accounts of those who have not taken it, each with its share.
+#[test]
+fn what_readers_do_not_take_is_in_their_accounts() {
+    const VALUE_BYTES: u64 = 600_000;
+    for io in ENGINES {
+        let world = World::new(
+            io,
+            &["--admin", "127.0.0.1:0", "--live-value-size", "1MiB", "--send-timeout", "10min"],
+        );
+        let admin = world.server.admin_address();
+        let read = || {
+            let mut stream = connect_narrow(world.address());
+            stream.write_all(b"GET /events?topic=a&plain=1 HTTP/1.1\r\nHost: a\r\n\r\n").expect("a server");
+            Events::new(stream).begin()
+        };
+        // Each of the two workers shares out what stands before its own.
+        let holds = |least: u64, most: u64| {
+            let bounds = VALUE_BYTES * least / 10 * 9..VALUE_BYTES * most / 10 * 11 + 64 * 1024;
+            bounds.contains(&held_bytes(admin))
+        };
+        let value = |letter: &str| letter.repeat(VALUE_BYTES as usize);
+        world.put("a", &value("x"));
+        let mut left = read();
+        let others = [(); 3].map(|()| read());
+        until("they stand before one value", || holds(1, 2));
+        world.put("a", &value("y"));
+        let late = read();
+        until("a further one stands before another", || holds(2, 3));
+        drop((others, late));
+        until("who is left has it all", || holds(1, 1));
+        assert_eq!(left.data().len() as u64, VALUE_BYTES, "{io}");
+        assert!(left.data() == value("y"), "{io}");
+        until("what was taken is held no more", || held_bytes(admin) < VALUE_BYTES / 10);
+    }
+}
+
 /// What a reader did not take when it stopped reading stands in the kernel: it gets that, and then the last
 /// value alone. So the kernel's part is counted by what comes before.
 #[test]

@@ -55,8 +55,8 @@ pub(crate) struct Exchange {
 /// Where an exchange stands.
 #[derive(Debug)]
 pub(crate) enum Life {
-    /// The answer comes by mail.
-    Waiting,
+    /// The answer comes by mail; the handler holds so much for it.
+    Waiting { handler_bytes: usize },
     /// The body of the request is collected up to a limit.
     Collecting { limit_bytes: usize, body: Vec<u8> },
     /// The body of the request is given to the handler, which answers when it knows the answer.
@@ -69,7 +69,7 @@ impl Exchange {
     /// Whether the body of its request may come now, if any is left.
     pub(crate) fn takes_body(&self) -> bool {
         match &self.life {
-            Life::Waiting => false,
+            Life::Waiting { .. } => false,
             Life::Collecting { .. } => true,
             Life::Reading(state) => state.takes_body(),
             Life::Open(state) => !state.held && state.end.is_none(),
@@ -82,7 +82,7 @@ impl Exchange {
             Life::Collecting { body, .. } => body.capacity(),
             Life::Reading(state) => state.rest.held_bytes(),
             Life::Open(state) => state.handler_bytes,
-            Life::Waiting => 0,
+            Life::Waiting { handler_bytes } => *handler_bytes,
         };
         size_of::<Self>() + self.request.held_bytes() + body_bytes
     }

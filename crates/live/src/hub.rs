@@ -275,12 +275,12 @@ impl Hub {
         self.let_forms_go();
     }
 
-    /// Makes room for a value that is longer than the one before, or a topic more.
+    /// Makes room for a value that is longer than the one before in any of its topics, or a topic more.
     fn make_room(&mut self, publication: &Publication, prepared: &Prepared) -> Result<(), PublishFault> {
-        let grows = prepared.new_topics > 0 || prepared.value.bytes().len() > prepared.bytes_before;
+        let growing = prepared.growing_topics;
         let each = ENTRY_BYTES + prepared.bytes() + publication.text_bytes();
-        let needed = publication.topics.len() * each + prepared.new_topics * TOPIC_BYTES;
-        if !grows || self.relieve(needed) { Ok(()) } else { Err(PublishFault::Memory) }
+        let needed = growing * each + prepared.new_topics * TOPIC_BYTES;
+        if growing == 0 || self.relieve(needed) { Ok(()) } else { Err(PublishFault::Memory) }
     }
 
     /// Lets the oldest updates of rings go until so many bytes more are there; whether they are.

@@ -100,7 +100,7 @@ impl TopicName {
     }
 
     /// Bytes of memory that it holds beside itself.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         2 * size_of::<usize>() + self.0.len().next_multiple_of(size_of::<usize>())
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod prepare;
 pub mod range;
 pub(crate) mod ring;
 pub(crate) mod signal;
+pub(crate) mod source;
 pub(crate) mod store;
 #[cfg(test)]
 pub(crate) mod testing;

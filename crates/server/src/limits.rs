@@ -32,6 +32,9 @@ pub const READ_TRIES_MAX: usize = 4;
 /// may leave the same stamp.
 pub const STAMP_STEP_MS: u64 = 10;
 
+/// Largest text in bytes that is encoded although it is too large to be held: it stands in memory as often as
+/// there are threads that encode, for as long as they do.
+pub const ENCODED_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Smallest body that is worth an encoding, in bytes: below it the additional fields eat what is gained.
 pub const ENCODED_BYTES_MIN: usize = 200;
 /// An encoding is kept only if it saves at least so many bytes: about the cost of its own fields.
@@ -156,6 +159,9 @@ pub const HEARTBEAT_ROUND_S: u32 = 10;
 pub const WAVE_READERS_MAX: usize = 1024;
 /// Sites with live data of their own: each has a thread, and a part in every worker.
 pub const LIVE_SITES_MAX: usize = 256;
+
+/// Shortest delivery that is counted, in bytes, in the account of a connection whose peer has not taken it.
+pub const LONG_DELIVERY_BYTES_MIN: usize = 16 * 1024;
 
 /// Letters that wait for who follows live data beside the workers: some seconds of a busy hub. What they hold
 /// is most often held by topics as well.

@@ -36,6 +36,7 @@ mod socket;
 mod tokens;
 mod told;
 mod turns;
+mod undelivered;
 mod waiting;
 pub(crate) mod worker;
 mod writer;

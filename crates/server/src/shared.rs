@@ -22,6 +22,7 @@ use crate::content::signal::Signal;
 use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
+use crate::limits::{ENCODED_FILE_BYTES_MAX, HELD_FILE_BUDGET_PART};
 use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX, LOOK_AGAIN_S};
 use crate::looks::{Look, LookJob, Looks};
 use crate::metrics::SiteFigures;
@@ -183,7 +184,10 @@ impl SiteShared {
             config: SiteConfig { no_cache, ..told.clone() },
             root,
             types: MediaTypes::new(&told.types, told.charset.as_deref()),
-            encoder: Encoder::new(Arc::clone(&queues.encode_signal)),
+            encoder: Encoder::new(
+                Arc::clone(&queues.encode_signal),
+                ENCODED_FILE_BYTES_MAX.min(config.cache_bytes_max / HELD_FILE_BUDGET_PART),
+            ),
             rules,
         };
         let (walk, queues) = (Walk::default(), Arc::clone(queues));

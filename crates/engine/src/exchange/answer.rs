@@ -206,7 +206,13 @@ impl<'a> Answer<'a> {
 
     /// The answer comes later, by mail to [`Answer::address`].
     pub fn later(self) -> Answered {
-        Answered::later()
+        Answered::later(0)
+    }
+
+    /// As [`Answer::later`]; the handler holds so many bytes for it until then, which count as held by the
+    /// connection.
+    pub fn later_holding(self, bytes: usize) -> Answered {
+        Answered::later(bytes)
     }
 
     /// The answer is given when the whole body of the request is there: then

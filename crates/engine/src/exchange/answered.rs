@@ -14,8 +14,8 @@ pub struct Answered {
     next: Next,
     status: Status,
     owner: Owner,
-    /// Length of a complete answer's body, of a body that goes on, the most to be collected, or what was not
-    /// taken of a piece.
+    /// Length of a complete answer's body, of a body that goes on, the most to be collected, what was not
+    /// taken of a piece, or what the handler holds meanwhile.
     detail: u64,
 }
 
@@ -39,8 +39,8 @@ enum Next {
 pub(crate) enum Course {
     /// The request is answered.
     Complete,
-    /// The answer comes by mail.
-    Later,
+    /// The answer comes by mail; the handler holds so much for it meanwhile.
+    Later { handler_bytes: usize },
     /// So much of its body is collected first.
     Collect { limit_bytes: usize },
     /// The handler gets its body, as it comes or not at present; so much of the last piece it has left.
@@ -55,8 +55,9 @@ impl Answered {
         Self { next: Next::Complete, status, owner: Owner(0), detail: body_bytes }
     }
 
-    pub(super) fn later() -> Self {
-        Self { next: Next::Later, status: Status::OK, owner: Owner(0), detail: 0 }
+    pub(super) fn later(handler_bytes: usize) -> Self {
+        let detail = handler_bytes as u64;
+        Self { next: Next::Later, status: Status::OK, owner: Owner(0), detail }
     }
 
     pub(super) fn collect(limit_bytes: usize) -> Self {
@@ -116,7 +117,7 @@ impl Answered {
     pub(crate) fn outcome(&self) -> Course {
         match self.next {
             Next::Complete => Course::Complete,
-            Next::Later => Course::Later,
+            Next::Later => Course::Later { handler_bytes: self.detail as usize },
             Next::Collect => Course::Collect { limit_bytes: self.detail as usize },
             Next::Read | Next::Hold => {
                 Course::Read { left_bytes: self.detail as usize, is_held: self.next == Next::Hold }

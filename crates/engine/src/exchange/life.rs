@@ -48,7 +48,7 @@ pub(crate) fn begin<H: Handler>(
     turn.context.stats.waits.add(u64::from(answered.is_later()));
     let exchange = Exchange {
         request: KeptRequest::of(request),
-        life: Life::Waiting,
+        life: Life::Waiting { handler_bytes: 0 },
         // Since when it is waited for counts from when the request came.
         since_ms: turn.came_ms,
         status: answered.status(),
@@ -73,7 +73,7 @@ fn follow<H: Handler>(
     }
     exchange.life = match answered.outcome() {
         Course::Complete => return end(port, turn),
-        Course::Later => Life::Waiting,
+        Course::Later { handler_bytes } => Life::Waiting { handler_bytes },
         Course::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
         Course::Read { is_held, .. } => Life::Reading(ReadingState { is_held, ..ReadingState::default() }),
         Course::Open(body) => Life::Open(OpenState::new(body)),

@@ -13,7 +13,8 @@ use crate::limits::IGNORED_BYTES_MAX;
 /// An answer of HTTP/1.1 without its request.
 #[derive(Debug)]
 pub(crate) struct Resting {
-    body_bytes: u64,
+    /// The length of the body so far; above [`BODY_BITS`], how many KiB the handler holds.
+    lengths: u64,
     ignored_bytes: u16,
     owner: Owner,
     status: Status,
@@ -29,30 +30,38 @@ const TUNED: u8 = 8;
 /// The seventeenth bit of the count of ignored bytes.
 const IGNORED_MUCH: u8 = 16;
 
+/// A body of more than 256 TiB is told as one of so much.
+const BODY_BITS: u32 = 48;
+const BODY_BYTES_MAX: u64 = (1 << BODY_BITS) - 1;
+
 /// More than may come ends the answer, so that it needs not be counted exactly.
 const IGNORED_COUNTED_MAX: u64 = (1 << 17) - 1;
 const _: () = assert!(IGNORED_BYTES_MAX < IGNORED_COUNTED_MAX);
 
 impl Resting {
-    /// Whether an answer can rest: its body has no length of its own, and nothing of the request is awaited
-    /// or held.
+    /// Whether an answer can begin to rest: its body has no length of its own, and nothing of the request is
+    /// awaited or held.
     pub(crate) fn can_be(state: &OpenState) -> bool {
+        Self::can_stay(state) && state.handler_bytes == 0
+    }
+
+    /// Whether an answer may go on resting, although the handler holds something for it now.
+    fn can_stay(state: &OpenState) -> bool {
         matches!(state.body, BodyOut::Chunked | BodyOut::UntilClose)
             && !state.held
-            && state.handler_bytes == 0
             && state.ignored_bytes.is_some()
     }
 
     /// An answer that rests from now on.
     pub(crate) fn new(state: &OpenState, status: Status, owner: Owner) -> Self {
-        let mut resting = Self { body_bytes: 0, ignored_bytes: 0, owner, status, marks: 0, end: None };
+        let mut resting = Self { lengths: 0, ignored_bytes: 0, owner, status, marks: 0, end: None };
         resting.set(state);
         resting
     }
 
     /// Notes how far the answer has come.
     pub(crate) fn set(&mut self, state: &OpenState) {
-        debug_assert!(Self::can_be(state), "something is held for an answer at rest: {state:?}");
+        debug_assert!(Self::can_stay(state), "something is held for an answer at rest: {state:?}");
         let ignored_bytes = state.ignored_bytes.unwrap_or(0).min(IGNORED_COUNTED_MAX);
         let marks = [
             (state.body == BodyOut::Chunked, CHUNKED),
@@ -62,7 +71,8 @@ impl Resting {
             (ignored_bytes >> 16 != 0, IGNORED_MUCH),
         ];
         self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
-        self.body_bytes = state.body_bytes;
+        let held_kib = state.handler_bytes.div_ceil(1024).min(usize::from(u16::MAX)) as u64;
+        self.lengths = state.body_bytes.min(BODY_BYTES_MAX) | held_kib << BODY_BITS;
         self.ignored_bytes = ignored_bytes as u16;
         self.end = state.end;
     }
@@ -76,12 +86,17 @@ impl Resting {
             held: false,
             end: self.end,
             concluded: has(CONCLUDED),
-            body_bytes: self.body_bytes,
-            handler_bytes: 0,
+            body_bytes: self.lengths & BODY_BYTES_MAX,
+            handler_bytes: self.held_bytes(),
             ignored_bytes: Some(u64::from(has(IGNORED_MUCH)) << 16 | u64::from(self.ignored_bytes)),
             is_tuned: has(TUNED),
             releases_request: false,
         }
+    }
+
+    /// What the handler holds for it, in whole KiB.
+    pub(crate) fn held_bytes(&self) -> usize {
+        (self.lengths >> BODY_BITS) as usize * 1024
     }
 
     /// The status it was answered with.
@@ -108,14 +123,30 @@ mod tests {
                 wants_room: number != 1,
                 end,
                 concluded: end.is_some(),
-                body_bytes: u64::MAX - number as u64,
+                body_bytes: BODY_BYTES_MAX - number as u64,
+                handler_bytes: number * 1024,
                 ignored_bytes: Some([7, IGNORED_BYTES_MAX, IGNORED_BYTES_MAX + 7][number]),
                 is_tuned: number == 2,
                 ..OpenState::new(body)
             };
+            assert_eq!(Resting::can_be(&state), number == 0);
             let resting = Resting::new(&state, Status::OK, Owner(number as u16));
             assert_eq!(resting.state(), state);
             assert_eq!((resting.status(), resting.owner()), (Status::OK, Owner(number as u16)));
+        }
+    }
+
+    #[test]
+    fn what_is_held_for_it_is_counted_in_whole_kib() {
+        for (bytes, counted) in [(0, 0), (1, 1024), (5000, 5120), (usize::MAX, 65_535 * 1024)] {
+            let state = OpenState {
+                handler_bytes: bytes,
+                ignored_bytes: Some(0),
+                body_bytes: 7,
+                ..OpenState::new(BodyOut::Chunked)
+            };
+            let resting = Resting::new(&state, Status::OK, Owner(0));
+            assert_eq!((resting.held_bytes(), resting.state().body_bytes), (counted, 7));
         }
     }
 

@@ -41,7 +41,7 @@ impl UnderWay {
 
     /// Whether the request waits for mail.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self, Self::Exchange(exchange) if matches!(exchange.life, Life::Waiting))
+        matches!(self, Self::Exchange(exchange) if matches!(exchange.life, Life::Waiting { .. }))
     }
 
     /// Whether the request is read.
@@ -68,7 +68,7 @@ impl UnderWay {
         let Self::Exchange(exchange) = self else { return None };
         match &mut exchange.life {
             Life::Collecting { limit_bytes, body } => Some((*limit_bytes, body)),
-            Life::Waiting | Life::Reading(_) | Life::Open(_) => None,
+            Life::Waiting { .. } | Life::Reading(_) | Life::Open(_) => None,
         }
     }
 
@@ -77,7 +77,7 @@ impl UnderWay {
         let Self::Exchange(exchange) = self else { return None };
         match &mut exchange.life {
             Life::Reading(state) => Some(state),
-            Life::Waiting | Life::Collecting { .. } | Life::Open(_) => None,
+            Life::Waiting { .. } | Life::Collecting { .. } | Life::Open(_) => None,
         }
     }
 
@@ -86,7 +86,7 @@ impl UnderWay {
         match self {
             Self::Exchange(exchange) => match exchange.life {
                 Life::Open(state) => Some(state),
-                Life::Waiting | Life::Collecting { .. } | Life::Reading(_) => None,
+                Life::Waiting { .. } | Life::Collecting { .. } | Life::Reading(_) => None,
             },
             Self::Resting(resting) => Some(resting.state()),
             Self::Nothing => None,
@@ -134,7 +134,8 @@ impl UnderWay {
     #[inline]
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
-            Self::Nothing | Self::Resting(_) => 0,
+            Self::Nothing => 0,
+            Self::Resting(resting) => resting.held_bytes(),
             Self::Exchange(exchange) => exchange.held_bytes(),
         }
     }

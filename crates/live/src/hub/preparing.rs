@@ -19,8 +19,8 @@ pub(crate) struct Prepared {
     pub(crate) private: bool,
     /// Topics that do not exist yet.
     pub(crate) new_topics: usize,
-    /// Bytes of the first topic's value so far.
-    pub(crate) bytes_before: usize,
+    /// Topics that hold more afterwards: new ones, and those whose value so far is shorter.
+    pub(crate) growing_topics: usize,
 }
 
 impl Prepared {
@@ -59,12 +59,23 @@ pub(crate) fn prepare(
         return Err(PublishFault::TooLong(settings.value_bytes_max));
     }
     let patch = patch.filter(|patch| patches && patch.len() < value.bytes().len());
-    let new_topics = publication.topics.iter().filter(|topic| shelf.find(topic).is_none()).count();
+    let (new_topics, growing_topics) = count_growing(publication, shelf, value.bytes().len());
     if new_topics > 0 && shelf.len() + new_topics > settings.topics_max {
         return Err(PublishFault::Topics(settings.topics_max));
     }
-    let bytes_before = last.map_or(0, |last| last.value.bytes().len());
-    Ok(Prepared { value, patch, private, new_topics, bytes_before })
+    Ok(Prepared { value, patch, private, new_topics, growing_topics })
+}
+
+/// Topics that do not exist yet, and all that would hold a longer value than so far.
+fn count_growing(publication: &Publication, shelf: &Shelf, value_bytes: usize) -> (usize, usize) {
+    let (mut new, mut growing) = (0, 0);
+    for name in &publication.topics {
+        let topic = shelf.find(name).map(|(_, topic)| topic);
+        let last = topic.and_then(|topic| topic.ring.last());
+        new += usize::from(topic.is_none());
+        growing += usize::from(last.is_none_or(|last| last.update.value.bytes().len() < value_bytes));
+    }
+    (new, growing)
 }
 
 fn check_texts(publication: &Publication) -> Result<(), PublishFault> {

@@ -125,6 +125,28 @@ fn too_many_topics() {
     assert_eq!(published(&mut hub, text("a", "2")), Ok(3));
 }
 
+/// The first topic's value may be as long as the new one while those of the others are not.
+#[test]
+fn memory_is_bounded_whichever_topic_grows() {
+    let settings = HubSettings { live_memory_bytes: 40_000, ..HubSettings::default() };
+    let mut hub = Hub::new(settings, Epoch(1));
+    let long = "x".repeat(2000);
+    published(&mut hub, text("first", &long)).unwrap();
+    let others: Vec<_> = (0..20).map(|number| name(&format!("t{number}"))).collect();
+    for other in &others {
+        published(&mut hub, text(other.as_str(), "1")).unwrap();
+    }
+    let several = |topics: &[TopicName]| Publication {
+        topics: [&[name("first")], topics].concat(),
+        ..text("first", &long)
+    };
+    assert_eq!(published(&mut hub, several(&others)), Err(PublishFault::Memory));
+    assert_eq!(last(&hub, "t0"), "1", "nothing was changed");
+    published(&mut hub, several(&others[..2])).unwrap();
+    published(&mut hub, several(&others[..2])).expect("what is replaced by as much needs no room");
+    assert!(hub.memory_bytes() <= 40_000, "{}", hub.memory_bytes());
+}
+
 #[test]
 fn memory_is_bounded_and_rings_give_way_first() {
     let mut settings = HubSettings { live_memory_bytes: 20_000, ..HubSettings::default() };

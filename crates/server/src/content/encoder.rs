@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::encode;
-use super::entry::{Content, Entry};
+use super::entry::{Content, Entry, FileBody};
 use super::negotiate::Encoding;
 use super::prepare;
 use super::signal::Signal;
+use super::source::read_still;
 use super::store::{Room, Store};
 use crate::limits::ENCODER_HINTS_MAX;
 
@@ -23,6 +24,8 @@ pub(crate) struct Encoder {
     state: Mutex<State>,
     /// Wakes a thread.
     signal: Arc<Signal>,
+    /// Longest text that is encoded although it stays in its file.
+    file_bytes_max: u64,
     encodings: AtomicU64,
 }
 
@@ -46,16 +49,19 @@ struct State {
 
 impl Encoder {
     /// Nothing to do yet; `signal` is rung when there is.
-    pub(crate) fn new(signal: Arc<Signal>) -> Self {
-        Self { state: Mutex::default(), signal, encodings: AtomicU64::new(0) }
+    pub(crate) fn new(signal: Arc<Signal>, file_bytes_max: u64) -> Self {
+        Self { state: Mutex::default(), signal, file_bytes_max, encodings: AtomicU64::new(0) }
     }
 
-    /// Adds an entry that was just loaded, if it is worth encoding.
+    /// Adds an entry that was just loaded, if it is worth encoding. What stays in its file waits until it is
+    /// asked for: a folder may be full of it.
     pub(crate) fn add(&self, entry: &Entry, order: &[Encoding], room: Room) {
-        let Some(content) = entry.content().filter(|content| is_waiting(content, order)) else { return };
+        let waiting = |content: &&Content| self.is_waiting(content, order);
+        let Some(content) = entry.content().filter(waiting) else { return };
         let mut state = self.lock();
         match room {
             Room::Made => state.want(&entry.key),
+            Room::Found if content.file().is_some() => return,
             Room::Found => state.others.push(Reverse((content.length_bytes(), Arc::clone(&entry.key)))),
         }
         drop(state);
@@ -63,12 +69,21 @@ impl Encoder {
     }
 
     /// A worker says that an entry is used. Never waits.
-    pub(crate) fn hint(&self, key: &Arc<[u8]>) {
+    #[cold]
+    pub(crate) fn hint(&self, entry: &Entry, order: &[Encoding]) {
+        let is_in_file = entry.content().is_some_and(|content| content.file().is_some());
+        if is_in_file && !entry.content().is_some_and(|content| self.is_waiting(content, order)) {
+            return entry.settle();
+        }
         if let Ok(mut state) = self.state.try_lock()
             && state.wanted.len() < ENCODER_HINTS_MAX
-            && !state.others.is_empty()
+            && (is_in_file || !state.others.is_empty())
         {
-            state.want(key);
+            state.want(&entry.key);
+            drop(state);
+            if is_in_file {
+                self.signal.ring();
+            }
         }
     }
 
@@ -102,24 +117,38 @@ impl Encoder {
     /// Makes what is missing, one encoding after the other, the quickest first; each is used as soon as it is
     /// there.
     fn encode_entry(&self, store: &Store, mut entry: Arc<Entry>, order: &[Encoding], room: Room) {
+        let Ok(read) = entry.content().and_then(Content::file).map(read_file).transpose() else { return };
         for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::Brotli] {
             let Some(content) = entry.content() else { return };
-            if !order.contains(&encoding) || !is_waiting(content, &[encoding]) {
+            if !order.contains(&encoding) || !self.is_waiting(content, &[encoding]) {
                 continue;
             }
             // Text becomes about a third of its length: no work without hope of a place.
             if room == Room::Found && !store.has_room(content.length_bytes() as u64 / 3, 16) {
                 return;
             }
-            let Some(next) = with_encoding(&entry, content, encoding) else { continue };
+            let Some(next) = with_encoding(&entry, content, encoding, read.as_deref()) else { continue };
             let next = Arc::new(entry.successor(next));
             if !store.replace(&entry, &next, room) {
+                // Tried again in vain each time it is used, if it is still there and too long for any room.
+                if room == Room::Made {
+                    entry.settle();
+                }
                 return;
             }
             self.encodings.fetch_add(1, Ordering::Relaxed);
             entry = next;
         }
         entry.settle();
+    }
+
+    /// Whether an encoding is missing that would be worth the work.
+    fn is_waiting(&self, content: &Content, order: &[Encoding]) -> bool {
+        let is_worthwhile = match content.file() {
+            Some(body) => content.media.encodable && body.stamp.size_bytes <= self.file_bytes_max,
+            None => encode::is_worthwhile(&content.media, content.length_bytes()),
+        };
+        is_worthwhile && order.iter().any(|encoding| content.representations[encoding.place()].is_none())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -143,16 +172,23 @@ impl State {
     }
 }
 
-/// Whether an encoding is missing that would be worth the work.
-fn is_waiting(content: &Content, order: &[Encoding]) -> bool {
-    let held = content.identity().is_some_and(|identity| {
-        identity.file.is_none() && encode::is_worthwhile(&content.media, identity.body().len())
-    });
-    held && order.iter().any(|encoding| content.representations[encoding.place()].is_none())
+/// The bytes of a body that stays in its file; an error where it cannot be read, or was changed since: then
+/// its entry is told or found to be another.
+fn read_file(body: &FileBody) -> Result<Vec<u8>, ()> {
+    read_still(&body.file, &body.stamp).map_err(drop)?.map_err(drop)
 }
 
-fn with_encoding(entry: &Entry, content: &Content, encoding: Encoding) -> Option<Content> {
-    let encoded = encode::encode(encoding, content.identity()?.body())?;
+/// Content with an encoding more, made of the identity that is held, or of what was read of its file.
+fn with_encoding(
+    entry: &Entry,
+    content: &Content,
+    encoding: Encoding,
+    read: Option<&[u8]>,
+) -> Option<Content> {
+    let encoded = match read {
+        Some(body) => encode::encode_large(encoding, body)?,
+        None => encode::encode(encoding, content.identity()?.body())?,
+    };
     let mut next = content.clone();
     let common = content.common(entry.ruling.as_deref());
     next.representations[encoding.place()] = Some(prepare::held(&common, Some(encoding), &encoded));

@@ -13,6 +13,9 @@ use super::negotiate::PLACES;
 use super::range::ByteRange;
 use crate::rules::Ruling;
 
+/// Rings of the store that an entry may stand in at once: that of bytes and that of files.
+pub(crate) const RINGS: usize = 2;
+
 /// The content that the store holds for a path.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -31,8 +34,8 @@ pub(crate) struct Entry {
     pub(crate) used: AtomicBool,
     /// Set when every encoding was tried that is worth the work.
     settled: AtomicBool,
-    /// Where the store's ring has it.
-    pub(crate) slot: AtomicU32,
+    /// Where the store's rings have it.
+    pub(crate) slots: [AtomicU32; RINGS],
 }
 
 /// What stands at a path.
@@ -101,7 +104,7 @@ impl Entry {
     /// A new entry, never used.
     pub(crate) fn new(key: Arc<[u8]>, kind: Kind, stamp: FileStamp, freshness: Freshness) -> Self {
         let (used, settled) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { key, kind, stamp, ruling: None, freshness, used, settled, slot: AtomicU32::new(0) }
+        Self { key, kind, stamp, ruling: None, freshness, used, settled, slots: Default::default() }
     }
 
     /// This entry with what rules say of its path.
@@ -153,6 +156,14 @@ impl Entry {
             .is_some_and(|content| content.representations.iter().flatten().any(|one| one.file.is_some()))
     }
 
+    /// Whether it holds a body in memory, or nothing but what describes the entry.
+    pub(crate) fn is_weighed(&self) -> bool {
+        !self.keeps_file()
+            || self
+                .content()
+                .is_some_and(|content| content.representations.iter().flatten().any(|one| one.file.is_none()))
+    }
+
     /// What it costs in bytes of memory: blocks, key, and its places in the store.
     pub(crate) fn cost_bytes(&self) -> u64 {
         const PLACES_IN_STORE: usize = 16 + 8 + 32;
@@ -180,6 +191,11 @@ impl Content {
     /// Length of the identity in bytes, if it is held.
     pub(crate) fn length_bytes(&self) -> usize {
         self.identity().map_or(0, |identity| identity.body().len())
+    }
+
+    /// The file that is the identity, if that is not held.
+    pub(crate) fn file(&self) -> Option<&FileBody> {
+        self.identity()?.file.as_deref()
     }
 
     /// What all representations have in common.

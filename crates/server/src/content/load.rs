@@ -8,7 +8,6 @@
 
 mod forgetting;
 mod looking;
-mod source;
 mod tries;
 
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use std::sync::Arc;
 use staunch_engine::FileStamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use self::source::{read_once, since_1970, source_of};
 use super::encoder::Encoder;
 use super::entry::{Common, Content, Entry, Kind};
 use super::folder::Variant;
@@ -25,6 +23,7 @@ use super::mime::MediaTypes;
 use super::negotiate::Encoding;
 use super::path::{Opened, Refusal, Root, folder_of};
 use super::prepare;
+use super::source::{read_once, since_1970, source_of};
 use super::store::{Room, Store, Ticket};
 use super::watch::Watch;
 use super::{encode, fields, listing, mime};

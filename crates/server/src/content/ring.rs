@@ -8,9 +8,11 @@ use std::sync::atomic::Ordering;
 
 use super::entry::Entry;
 
-/// Entries in a circle. Their `slot` says where.
+/// Entries in a circle. Their `slots` say where.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
+    /// Which of an entry's slots is this ring's.
+    number: usize,
     places: Vec<Option<Arc<Entry>>>,
     free: Vec<u32>,
     hand: usize,
@@ -19,9 +21,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring for so much, in the unit of the caller.
-    pub(crate) fn new(held_max: u64) -> Self {
-        Self { held_max, ..Self::default() }
+    /// An empty ring for so much, in the unit of the caller. Each ring of a store has another number, below
+    /// [`super::entry::RINGS`].
+    pub(crate) fn new(number: usize, held_max: u64) -> Self {
+        Self { number, held_max, ..Self::default() }
     }
 
     /// How much is held.
@@ -51,13 +54,13 @@ impl Ring {
             self.places.push(None);
         }
         self.places[place as usize] = Some(Arc::clone(entry));
-        entry.slot.store(place, Ordering::Relaxed);
+        entry.slots[self.number].store(place, Ordering::Relaxed);
         self.held += cost;
     }
 
     /// Lets an entry go that was taken in with this cost.
     pub(crate) fn remove(&mut self, entry: &Entry, cost: u64) {
-        let slot = entry.slot.load(Ordering::Relaxed);
+        let slot = entry.slots[self.number].load(Ordering::Relaxed);
         let place = &mut self.places[slot as usize];
         debug_assert!(place.as_ref().is_some_and(|held| std::ptr::eq(Arc::as_ptr(held), entry)));
         *place = None;

@@ -79,8 +79,8 @@ impl Store {
         let empty = Arc::new(Shard::new());
         let shards = (0..STORE_SHARDS).map(|_| ArcSwap::new(Arc::clone(&empty))).collect();
         let writer = Writer {
-            blocks: Ring::new(bytes_max),
-            files: Ring::new(OPEN_FILES_MAX as u64),
+            blocks: Ring::new(0, bytes_max),
+            files: Ring::new(1, OPEN_FILES_MAX as u64),
             removals: vec![0; STORE_SHARDS],
             entries: 0,
             closed: false,
@@ -235,21 +235,25 @@ impl Store {
 }
 
 impl Writer {
+    /// Entries with an open file are counted, those with a body in memory weighed.
     fn take_in(&mut self, entry: &Arc<Entry>) {
-        let (ring, cost) = self.ring_of(entry);
-        ring.add(entry, cost);
+        if entry.keeps_file() {
+            self.files.add(entry, 1);
+        }
+        if entry.is_weighed() {
+            self.blocks.add(entry, entry.cost_bytes());
+        }
         self.entries += 1;
     }
 
     fn forget(&mut self, entry: &Entry) {
-        let (ring, cost) = self.ring_of(entry);
-        ring.remove(entry, cost);
+        if entry.keeps_file() {
+            self.files.remove(entry, 1);
+        }
+        if entry.is_weighed() {
+            self.blocks.remove(entry, entry.cost_bytes());
+        }
         self.entries -= 1;
-    }
-
-    /// Entries with an open file are counted, those in memory weighed.
-    fn ring_of(&mut self, entry: &Entry) -> (&mut Ring, u64) {
-        if entry.keeps_file() { (&mut self.files, 1) } else { (&mut self.blocks, entry.cost_bytes()) }
     }
 
     fn held_bytes(&self) -> u64 {

@@ -38,6 +38,16 @@ impl Pending {
         }
     }
 
+    /// All that are left, from the end.
+    #[inline]
+    pub(crate) fn slices(&self) -> &[SharedBytes] {
+        match self {
+            Self::Nothing => &[],
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Several(several) => several,
+        }
+    }
+
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }

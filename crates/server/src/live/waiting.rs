@@ -10,6 +10,19 @@ use foldhash::{HashMap, HashMapExt as _};
 use staunch_engine::Address;
 use staunch_live::TopicName;
 
+/// Bytes of a place in a table: a byte is kept beside each, and seven of sixteen places are used at least.
+const fn place_bytes<T>() -> usize {
+    (size_of::<T>() + 1) * 16 / 7
+}
+
+/// What a poll costs at most, beside the name of its topic: a place in each table, the first four of a
+/// topic's own, and four in the list of ends, which has two for each poll and grows by doubling.
+const POLL_BYTES: usize = place_bytes::<(Address, TopicName)>()
+    + place_bytes::<(TopicName, HashMap<Address, bool>)>()
+    + 4 * (size_of::<(Address, bool)>() + 1)
+    + size_of::<usize>() * 2
+    + 4 * size_of::<Reverse<(u32, Address)>>();
+
 /// Ends that may stand in the list beside two for each poll that waits.
 const ENDS_SPARE: usize = 64;
 
@@ -27,6 +40,11 @@ impl Waiting {
     pub(crate) fn new() -> Self {
         let (by_topic, by_address) = (HashMap::new(), HashMap::new());
         Self { by_topic, by_address, ends: BinaryHeap::new() }
+    }
+
+    /// What it costs that a poll waits for a topic.
+    pub(crate) fn bytes_of(topic: &TopicName) -> usize {
+        POLL_BYTES + topic.held_bytes()
     }
 
     /// A poll waits from now on. `reads_private` says whether an update that is private ends its waiting.
@@ -101,6 +119,43 @@ mod tests {
         assert_eq!(waiting.take(&name("b"), true), [address(4)], "the other may not read it");
         assert_eq!(waiting.take(&name("b"), false), [address(3)]);
         assert!(waiting.take_ended(99).is_empty() && waiting.len() == 0);
+    }
+
+    /// Bytes of a table of so much room for such places: seven of eight are used at most.
+    fn table_bytes<T>(room: usize) -> usize {
+        let places = if room < 4 { 4 } else { (room * 8 / 7).next_power_of_two() };
+        if room == 0 { 0 } else { places * (size_of::<T>() + 1) + 16 }
+    }
+
+    /// What the tables hold, with each name once.
+    fn held_bytes(waiting: &Waiting) -> usize {
+        let own = waiting.by_topic.values().map(|own| table_bytes::<(Address, bool)>(own.capacity()));
+        own.sum::<usize>()
+            + waiting.by_topic.keys().map(TopicName::held_bytes).sum::<usize>()
+            + table_bytes::<(TopicName, HashMap<Address, bool>)>(waiting.by_topic.capacity())
+            + table_bytes::<(Address, TopicName)>(waiting.by_address.capacity())
+            + waiting.ends.capacity() * size_of::<Reverse<(u32, Address)>>()
+    }
+
+    proptest::proptest! {
+        /// Accounts of polls that wait never have less than what is held for them by more than a tenth.
+        #[test]
+        fn what_is_held_for_polls_is_counted(
+            count in 40_u32..600,
+            topics in 1_u32..600,
+            length in 1_usize..250,
+        ) {
+            let mut waiting = Waiting::new();
+            let mut counted = 0;
+            for slot in 0..count {
+                let name = TopicName::new(&format!("{}{:0length$}", "t", slot % topics)).unwrap();
+                counted += Waiting::bytes_of(&name);
+                let address = Address { worker: 0, slot, generation: 1, stream: StreamRef::ONLY };
+                waiting.add(name, address, slot, false);
+            }
+            let held = held_bytes(&waiting);
+            proptest::prop_assert!(counted * 11 / 10 >= held, "{counted} counted, {held} held");
+        }
     }
 
     #[test]

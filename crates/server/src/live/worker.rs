@@ -40,6 +40,7 @@ use super::shared::LiveShared;
 use super::socket::Heard;
 use super::tokens::Verdict;
 use super::turns::LineClient;
+use super::undelivered::Undelivered;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
 use crate::mail::Mail;
@@ -51,6 +52,7 @@ pub(crate) struct LiveWorker {
     view: View,
     waves: Waves,
     seats: Seats,
+    undelivered: Undelivered,
     documents: Documents,
     moment: LiveTime,
     /// Requests that wait until the view has come as far as the writer had when they came.
@@ -96,6 +98,7 @@ impl LiveWorker {
             view,
             waves: Waves::new(),
             seats: Seats::new(index),
+            undelivered: Undelivered::default(),
             documents: Documents::default(),
             moment: LiveTime::default(),
             behind: Vec::new(),
@@ -212,6 +215,7 @@ impl LiveWorker {
             self.forget_reader(slot);
         }
         self.seats.take(slot);
+        self.undelivered.set(slot, None);
         self.ask();
         if !self.seats.wakes.is_empty() {
             self.go_on_later();

@@ -36,7 +36,8 @@ impl Site {
         match &entry.kind {
             Kind::Content(content) => {
                 if fresh && !entry.is_settled() {
-                    self.shared.load.encoder.hint(&entry.key);
+                    let load = &self.shared.load;
+                    load.encoder.hint(entry, &load.config.encodings);
                 }
                 let Errand { request, answer } = errand;
                 let place = self.represent(content, request);

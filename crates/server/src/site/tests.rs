@@ -198,6 +198,63 @@ fn encodings_come_when_they_are_ready() {
     assert_eq!(peer.get_with("/digits.bin", &[("Accept-Encoding", "br")]).field("content-encoding"), None);
 }
 
+/// A text that is not held, longer than 1 MiB.
+fn long_text(seed: u32) -> Vec<u8> {
+    (0..60_000_u32)
+        .flat_map(|line| format!("{line};{seed};{}\n", line.wrapping_mul(2_654_435_761)).into_bytes())
+        .collect()
+}
+
+#[test]
+fn long_texts_are_encoded_once_they_are_asked_for() {
+    let folder = folder();
+    let (text, noise) = (long_text(1), vec![b'x'; 1_500_000]);
+    folder.write("data.csv", &text);
+    folder.write("data.bin", &noise);
+    let mut peer = Peer::new(&folder);
+    peer.settle();
+    let made = peer.shared.progress().encodings_done;
+    let gzip = [("Accept-Encoding", "gzip")];
+    let first = peer.get_with("/data.csv", &gzip);
+    assert_eq!((first.field("content-encoding"), &first.body), (None, &text), "not before");
+    peer.settle();
+    assert_eq!(peer.shared.progress().encodings_done, made + 3);
+    for encoding in Encoding::ALL {
+        let encoded = peer.get_with("/data.csv", &[("Accept-Encoding", encoding.name())]);
+        assert_eq!(encoded.field("content-encoding"), Some(encoding.name()));
+        assert!(encoded.body.len() < text.len() / 2, "{encoding:?}: {}", encoded.body.len());
+    }
+    let encoded = peer.get_with("/data.csv", &gzip);
+    let mut decoded = vec![0; text.len()];
+    libdeflater::Decompressor::new().gzip_decompress(&encoded.body, &mut decoded).unwrap();
+    assert!(decoded == text);
+    assert!(peer.get("/data.csv").body == text, "who cannot read it has it from the file");
+    // What holds no text has nothing to gain.
+    assert_eq!(peer.get_with("/data.bin", &gzip).body, noise);
+    peer.settle();
+    assert_eq!(peer.shared.progress().encodings_done, made + 3);
+    assert_eq!(peer.get_with("/data.bin", &gzip).field("content-encoding"), None);
+}
+
+#[test]
+fn a_text_without_room_for_its_encodings_stays_as_it_is() {
+    let folder = folder();
+    folder.write("data.csv", &long_text(1));
+    let config = SiteConfig {
+        root: folder.path().to_path_buf(),
+        // An eighth of it is less than the text.
+        cache_bytes_max: 1 << 20,
+        ..SiteConfig::default()
+    };
+    let mut peer = Peer::with(config);
+    for _ in 0..2 {
+        let answer = peer.get_with("/data.csv", &[("Accept-Encoding", "gzip")]);
+        assert_eq!(answer.field("content-encoding"), None);
+        assert!(answer.body == long_text(1));
+        peer.settle();
+    }
+}
+
 #[test]
 fn side_files_are_used_unless_older() {
     let folder = folder();

@@ -76,7 +76,7 @@ pub(super) fn stats(arguments: &Stats) -> Result<ExitCode, Failure> {
 
 fn ask(which: &Which) -> Result<Status, Failure> {
     let path = which.control.clone().unwrap_or_else(|| node_path_to_ask(&which.interface));
-    control::ask(&path)
+    control::ask(&path, &which.interface)
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::content::entry::{Common, Content, Kind};
 use crate::content::freshness::Freshness;
+use crate::content::negotiate::Encoding;
 use crate::content::{mime, prepare};
 use staunch_engine::FileStamp;
 
@@ -57,6 +58,37 @@ fn the_budget_holds_and_the_used_stay() {
     assert!(holds(&store, "/003") && holds(&store, "/007"));
     assert!(!holds(&store, "/101"), "never used");
     assert!(!insert(&store, "/huge", 10_000, Room::Made), "more than half of all");
+}
+
+/// An entry whose identity is an open file, and which holds an encoding.
+fn encoded_file(key: &str, encoded_bytes: usize) -> Arc<Entry> {
+    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, ruling: None };
+    let file = Arc::new(std::fs::File::open("/dev/null").unwrap().into());
+    let mut content = Content::of_identity(&common, prepare::in_file(&common, None, file, STAMP));
+    if encoded_bytes > 0 {
+        let encoded = prepare::held(&common, Some(Encoding::Gzip), &vec![b'x'; encoded_bytes]);
+        content.representations[Encoding::Gzip.place()] = Some(encoded);
+    }
+    Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::new(true, 0)))
+}
+
+#[test]
+fn what_is_held_beside_a_file_is_weighed_and_the_file_counted() {
+    let store = Store::new(100_000);
+    let put = |entry: &Arc<Entry>| store.insert(store.ticket(&entry.key), entry, Room::Made);
+    for number in 0..40 {
+        assert!(put(&encoded_file(&format!("/{number}"), 10_000)));
+        assert!(store.held_bytes() <= 100_000);
+    }
+    assert!((5..10).contains(&store.entries()), "bytes bound them: {}", store.entries());
+    for number in 0..OPEN_FILES_MAX + 50 {
+        assert!(put(&encoded_file(&format!("/f{number}"), 0)));
+    }
+    assert_eq!(store.entries(), OPEN_FILES_MAX, "files bound them");
+    let plain = encoded_file("/f0", 0);
+    assert!(put(&plain) && store.replace(&plain, &encoded_file("/f0", 1000), Room::Made));
+    store.remove_where(|_| true);
+    assert_eq!((store.entries(), store.held_bytes()), (0, 0));
 }
 
 #[test]

@@ -33,6 +33,8 @@ impl LiveWorker {
             self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
             self.look_after(self.seats.nth(self.hand));
         }
+        // Of what many got at once, those that are left have more to bear.
+        self.undelivered.outdated().into_iter().for_each(|slot| self.seats.wake(slot));
         self.end_tokens();
         self.end_long_waits();
         if let Some(left_s) = moment.leaving_s {

@@ -14,6 +14,7 @@ use super::super::permit::Rights;
 use super::super::quotes::Quotes;
 use super::super::reply::{come_back, decode_name, refuse, text};
 use super::super::turns::LineClient;
+use super::super::waiting::Waiting;
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
 use crate::mail::Mail;
@@ -23,8 +24,8 @@ const LONG_POLLS: usize = 2;
 
 /// What becomes of a poll that may wait.
 pub(super) enum Wait {
-    /// The poll waits.
-    Later,
+    /// The poll waits, and so much is held for it.
+    Later(usize),
     /// The query of the poll is wrong.
     Faulty(&'static str),
     /// There are as many readers as may be, and it would be one.
@@ -34,7 +35,7 @@ pub(super) enum Wait {
 impl Wait {
     pub(super) fn answer(self, lines: &[u8], answer: Answer<'_>) -> Answered {
         match self {
-            Self::Later => answer.later(),
+            Self::Later(bytes) => answer.later_holding(bytes),
             Self::Full => come_back("there are as many readers as `live_connections` allows", answer),
             Self::Faulty(sentence) => refuse(Status::BAD_REQUEST, sentence, lines, answer),
         }
@@ -71,9 +72,10 @@ impl LiveWorker {
         // Those of one moment do not all come back at one moment.
         let early_s = answer.address().slot % (wait_s / 8 + 1);
         let end_s = self.moment.up_s.saturating_add(wait_s - early_s + 1);
+        let bytes = Waiting::bytes_of(topic);
         self.waiting.add(topic.clone(), answer.address(), end_s, rights.may_read(topic));
         self.count_poll(topic.clone(), 1);
-        Some(Wait::Later)
+        Some(Wait::Later(bytes))
     }
 
     /// A letter came: polls that waited for its topics are answered, if they may read the update.

@@ -19,6 +19,7 @@ use super::super::route::Endpoint;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::Closing;
 use super::super::turns::LineClient;
+use super::super::undelivered::LongDelivery;
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, CLIENT_PREFIX_IPV6, RESTING_BYTES_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
@@ -199,15 +200,16 @@ impl LiveWorker {
         // Streams of HTTP/2 never rest.
         let is_stream = open.address().stream.is_stream();
         let is_counted = |reader: &Reader| is_stream || reader.marks.has(Marks::COUNTED);
-        match self.seats.reader_of(slot) {
-            Some(reader) if is_counted(reader) => open.note_held(self.view.held_bytes(reader)),
+        let reader_bytes = match self.seats.reader_of(slot) {
+            Some(reader) if is_counted(reader) => self.view.held_bytes(reader),
             _ => {
-                open.note_held(0);
                 open.release_request();
+                0
             }
-        }
+        };
         self.seats.in_hand = Some(slot);
         self.serve(slot, open);
+        open.note_held(reader_bytes + self.undelivered.note(slot));
         self.seats.settle(slot);
         self.seats.in_hand = None;
         self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
@@ -247,6 +249,8 @@ impl LiveWorker {
             let has_unsent = open.has_unsent();
             if has_unsent {
                 open.call_when_sent();
+            } else {
+                self.undelivered.set(slot, None);
             }
             return !has_unsent;
         }
@@ -258,6 +262,7 @@ impl LiveWorker {
             open.call_when_sent();
             return false;
         }
+        self.undelivered.set(slot, LongDelivery::of(&seat.pending));
         let had_pending = !seat.pending.is_nothing();
         while open.has_room()
             && let Some(slice) = seat.pending.next()

@@ -21,6 +21,7 @@ use super::super::pending::Pending;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::{Socket, Wait, frame_of};
 use super::super::turns::LineClient;
+use super::super::undelivered::LongDelivery;
 use super::LiveWorker;
 use super::reading::drawn;
 use crate::limits::{RETRY_MS_MAX, RETRY_MS_MIN};
@@ -84,7 +85,7 @@ impl LiveWorker {
         let reader = self.seats.reader_of(slot);
         let reader_bytes = reader.map_or(0, |reader| self.view.held_bytes(reader));
         let Some(socket) = self.seats.socket(slot) else { return };
-        open.note_held(socket.held_bytes() + reader_bytes);
+        open.note_held(socket.held_bytes() + reader_bytes + self.undelivered.note(slot));
         // What came is worked off before more is read, and nothing is read that would be answered while there
         // is no room for that.
         let is_busy = socket.client().is_some_and(|client| client.is_busy());
@@ -115,6 +116,9 @@ impl LiveWorker {
             (socket.is_to_be_asked, socket.is_silent) = (false, true);
             open.push(Piece::Bytes(socket.ask_for_life()));
         }
+        if !socket.pending.is_nothing() {
+            self.undelivered.set(slot, LongDelivery::of(&socket.pending));
+        }
         while open.has_room()
             && let Some(slice) = socket.pending.next()
         {
@@ -138,6 +142,11 @@ impl LiveWorker {
                     RETRY_MS_MIN + drawn(open.address(), open.unix_ms()) % (RETRY_MS_MAX - RETRY_MS_MIN);
                 let text = welcome(Version { epoch, number: socket.begins_at }, retry_ms);
                 open.push(Piece::Bytes(frame_of(Opcode::Text, text.as_bytes())));
+            }
+            if !seat.pending.is_nothing() {
+                self.undelivered.set(slot, LongDelivery::of(&seat.pending));
+            } else if !open.has_unsent() {
+                self.undelivered.set(slot, None);
             }
             while open.has_room()
                 && let Some(slice) = seat.pending.next()
@@ -171,6 +180,7 @@ impl LiveWorker {
 
     /// A WebSocket reads nothing any more.
     pub(super) fn end_reading(&mut self, slot: u32) {
+        self.undelivered.set(slot, None);
         self.waves.leave(&mut self.view, &mut self.seats, slot);
         let Some(seat) = self.seats.take(slot) else { return };
         let generation = seat.generation();

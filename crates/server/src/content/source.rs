@@ -17,19 +17,19 @@ use crate::limits::{READ_TRIES_MAX, STAMP_STEP_MS};
 use crate::problem::Problem;
 
 /// A file's bytes, or the file.
-pub(super) enum FileSource {
+pub(crate) enum FileSource {
     Read(Vec<u8>, FileStamp),
     Open(OwnedFd, FileStamp),
 }
 
 impl FileSource {
-    pub(super) fn stamp(&self) -> &FileStamp {
+    pub(crate) fn stamp(&self) -> &FileStamp {
         match self {
             Self::Read(_, stamp) | Self::Open(_, stamp) => stamp,
         }
     }
 
-    pub(super) fn representation(self, common: &Common<'_>, encoding: Option<Encoding>) -> Representation {
+    pub(crate) fn representation(self, common: &Common<'_>, encoding: Option<Encoding>) -> Representation {
         match self {
             Self::Read(bytes, _) => prepare::held(common, encoding, &bytes),
             Self::Open(file, stamp) => prepare::in_file(common, encoding, Arc::new(file), stamp),
@@ -38,25 +38,30 @@ impl FileSource {
 }
 
 /// Reads a file if it is small enough to be held and stays still.
-pub(super) fn source_of(opened: Opened, held_file_bytes_max: u64) -> Result<FileSource, Problem> {
+pub(crate) fn source_of(opened: Opened, held_file_bytes_max: u64) -> Result<FileSource, Problem> {
     let mut stamp = opened.stamp;
     for _ in 0..READ_TRIES_MAX {
         if stamp.size_bytes > held_file_bytes_max {
             break;
         }
-        let bytes = read_once(&opened.file, &stamp).map_err(|_| Problem::Failed)?;
-        wait_for_next_stamp(&stamp);
-        let after = stamp_of(&opened.file).map_err(|_| Problem::Failed)?;
-        if let (Some(bytes), true) = (bytes, after == stamp) {
-            return Ok(FileSource::Read(bytes, stamp));
+        match read_still(&opened.file, &stamp).map_err(|_| Problem::Failed)? {
+            Ok(bytes) => return Ok(FileSource::Read(bytes, stamp)),
+            Err(after) => stamp = after,
         }
-        stamp = after;
     }
     Ok(FileSource::Open(opened.file, stamp))
 }
 
+/// Reads a file whole that is what the stamp says before and afterwards; else tells what it is now.
+pub(crate) fn read_still(file: &OwnedFd, stamp: &FileStamp) -> Result<Result<Vec<u8>, FileStamp>, Errno> {
+    let bytes = read_once(file, stamp)?;
+    wait_for_next_stamp(stamp);
+    let after = stamp_of(file)?;
+    Ok(bytes.filter(|_| after == *stamp).ok_or(after))
+}
+
 /// Reads as many bytes as the stamp says there are; `None` if there are more or fewer.
-pub(super) fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno> {
+pub(crate) fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno> {
     // A byte more than the stamp says is read, so that a file which has grown shows it.
     let mut bytes = vec![0; stamp.size_bytes as usize + 1];
     let mut filled = 0;
@@ -89,7 +94,7 @@ fn wait_for_next_stamp(stamp: &FileStamp) {
     }
 }
 
-pub(super) fn since_1970() -> Duration {
+pub(crate) fn since_1970() -> Duration {
     // tidy: allow(clock): times of files are compared with the time of day, off the workers.
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
