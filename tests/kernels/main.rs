@@ -8,6 +8,7 @@
 mod cache;
 mod creation;
 mod dostp;
+mod gate;
 mod handover;
 mod listings;
 mod modules;
