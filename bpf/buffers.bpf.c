@@ -6,24 +6,13 @@
  * It owns that count. It must never change anything.
  */
 #include "kernel.h"
+#include "namespace.h"
 
 /* The interface, by the number of its network namespace and its own; written by the loader. */
 const volatile __u64 namespace = 0;
 const volatile __u64 ifindex = 0;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-	__u32 inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
 struct net_device {
 	int ifindex;
 	possible_net_t nd_net;

@@ -9,6 +9,7 @@
 #define STAUNCH_BPF_GATE_TRACKER_H
 
 #include "gate_verdict.h"
+#include "namespace.h"
 
 #define STATE_ESTABLISHED 1
 #define STATE_SYN_RECV 3
@@ -23,18 +24,6 @@ const volatile __u64 namespace = 0;
 
 /* The few members of the kernel's structures that are read; where they stand is found when it is loaded. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-	__u32 inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
 struct in6_addr {
 	union {
 		__u32 u6_addr32[4];

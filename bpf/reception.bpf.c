@@ -6,6 +6,7 @@
  * It owns these counts. It must never change anything.
  */
 #include "kernel.h"
+#include "namespace.h"
 
 /* The interface, by the number of its network namespace and its own; written by the loader. */
 const volatile __u64 namespace = 0;
@@ -20,7 +21,7 @@ const volatile __u64 ifindex = 0;
 /* The softirq that receives. */
 #define NET_RX 3
 
-/* What is counted, in the order of `RECEPTION_COUNTS` in crates/gate/src/program/reception.rs. */
+/* The counts, in the order of `RECEPTION_COUNTS` in crates/gate/src/program/reception.rs. */
 enum count {
 	RECEIVED_SMALL,
 	RECEIVED_LARGE,
@@ -42,18 +43,6 @@ enum count {
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct ns_common {
-	__u32 inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
 struct net_device {
 	int ifindex;
 	possible_net_t nd_net;
@@ -83,7 +72,7 @@ struct {
 	__uint(max_entries, COUNTS);
 } counts SEC(".maps");
 
-/* Whether a processor receives. */
+/* Whether this processor runs the softirq that receives. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);

@@ -146,7 +146,7 @@ fn a_file_system_that_hangs_delays_nobody_else() {
     }
 }
 
-/// How curl asks, and whether by the port of HTTPS.
+/// Arguments of curl for a protocol, and whether they go to the port of HTTPS.
 const WAYS: [(&[&str], bool); 3] = [
     (&["--http1.1", "--insecure"], true),
     (&["--http2-prior-knowledge"], false),

@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// What is asked for.
+/// A kind of request.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Own,

@@ -24,7 +24,7 @@ const KEPT: usize = 8;
 const REQUESTS: usize = 1000;
 /// Requests before any is counted: buffers of before the beginning have come and gone by then.
 const REQUESTS_BEFORE: usize = 400;
-/// How long a server may take to begin.
+/// Time that a server may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -138,7 +138,7 @@ fn hear(stream: &mut BufReader<TcpStream>, number: usize) -> io::Result<()> {
     }
 }
 
-/// So many requests over connections that are kept, one at a time on each.
+/// Requests over connections that are kept, one at a time on each.
 fn kept(address: &str, requests: usize) -> io::Result<()> {
     let connect = |_| TcpStream::connect(address).map(BufReader::new);
     let mut streams = (0..KEPT).map(connect).collect::<io::Result<Vec<_>>>()?;
@@ -153,7 +153,7 @@ fn kept(address: &str, requests: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// So many requests, each over a connection of its own that the server ends.
+/// Requests, each over a connection of its own that the server ends.
 fn new(address: &str, requests: usize) -> io::Result<()> {
     for number in 0..requests {
         let mut stream = BufReader::new(TcpStream::connect(address)?);

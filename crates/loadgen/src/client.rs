@@ -35,9 +35,9 @@ pub(crate) struct LaneClient {
     pub(crate) patience_ns: Option<u64>,
     late_after_ns: u64,
     mix: Mix,
-    /// How the server is spoken to by TLS.
+    /// Settings of TLS, if the server is spoken to by it.
     tls: Option<TlsClient>,
-    /// What the records of one reading held.
+    /// Content of the records of one reading.
     opened: Vec<u8>,
     /// The head that came last: most answers of a server have the same.
     memory: HeadMemory,

@@ -49,13 +49,13 @@ pub struct LaneOutcome {
     pub counts: Counts,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// What TLS came to; empty without it.
+    /// Counts of handshakes; empty without TLS.
     pub tls: TlsOutcome,
     /// The lane's times.
     pub times: Times,
 }
 
-/// What TLS came to.
+/// Counts and times of handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsOutcome {
     /// Handshakes by version and cipher suite.
@@ -95,7 +95,7 @@ impl TlsOutcome {
         *self.suites.entry(suite).or_default() += 1;
     }
 
-    /// So many connections were lost for that reason.
+    /// Counts connections that were lost for a reason.
     pub(crate) fn count_faults(&mut self, reason: &str, count: u64) {
         let is_new = !self.faults.contains_key(reason);
         let reason = if is_new && self.faults.len() >= FAULTS_MAX { OTHER_FAULTS } else { reason };

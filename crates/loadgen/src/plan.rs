@@ -22,7 +22,7 @@ pub struct Plan {
     pub target: String,
     /// Where all lanes connect to.
     pub address: Address,
-    /// How the server is spoken to by TLS; `None`: without.
+    /// Settings of TLS; `None` for a plain connection.
     pub tls: Option<TlsPlan>,
     /// Addresses to connect from, in turn; empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
@@ -77,10 +77,10 @@ pub struct TlsPlan {
 /// Whose certificates are believed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TlsTrust {
-    /// Those signed by the authorities that this system trusts.
+    /// Certificates signed by the authorities that this system trusts.
     #[default]
     System,
-    /// Those signed by the authorities in this file (PEM), and no others.
+    /// Certificates signed by the authorities in this file (PEM), and no others.
     File(PathBuf),
     /// All: neither name nor authority is looked at.
     Anything,

@@ -187,7 +187,7 @@ fn offer(
     Ok((points, found_per_s))
 }
 
-/// What a server can do, as far as it was found.
+/// The capacity of a server, as far as the sweep has found it.
 struct Capacity {
     per_s: f64,
     /// What has to be known of the run that found it: it may be the generator's own limit.

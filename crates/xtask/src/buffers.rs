@@ -19,7 +19,7 @@ const SCRIPT: &str = "bench/buffers.sh";
 const CARDS: [&str; 2] = ["virtio-net-pci", "e1000"];
 const MODULES: [&str; 4] = ["veth", "virtio_pci", "virtio_net", "e1000"];
 const PAIRS: [&str; 6] = ["virtio_net", "eth0", "eth1", "e1000", "eth2", "eth3"];
-/// How the names of beds begin that are a veth pair.
+/// Beginning of the names of beds that are a veth pair.
 const VETH: &str = "veth";
 /// The program that lays lines.
 const IP: &str = "/bin/ip";

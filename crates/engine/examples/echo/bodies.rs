@@ -10,15 +10,15 @@ pub(crate) struct Read {
     pub(crate) kept: Vec<u8>,
     /// The answer begins when so much has come.
     pub(crate) at_bytes: usize,
-    /// So much is taken at a time.
+    /// Bytes that are taken at a time.
     pub(crate) step_bytes: usize,
-    /// Nothing is taken until then.
+    /// Time before which nothing of the body is taken.
     pub(crate) held_until_ms: Option<u64>,
     pub(crate) has_ended: bool,
     pub(crate) then: Then,
 }
 
-/// How a request is answered that was read.
+/// The answer to a request whose body was read.
 pub(crate) enum Then {
     /// By what was read, and the rest is thrown away.
     Stop,
@@ -31,7 +31,7 @@ pub(crate) enum Then {
 /// A body that comes back.
 #[derive(Default)]
 pub(crate) struct Echoing {
-    /// What came before the answer began.
+    /// Bytes of the body that came before the answer began.
     pub(crate) kept: Vec<u8>,
     pub(crate) has_ended: bool,
     pub(crate) has_trailers: bool,

@@ -1,7 +1,7 @@
 //! A request that is read before it is answered, as its handler sees it.
 //!
-//! It owns what the handler may say of one piece of the body. It must never be lent where the peer awaits no
-//! answer any more.
+//! `Reading` owns the replies that a handler may give to one piece of the body. The engine must never lend
+//! one for a request whose peer awaits no answer any more.
 
 use staunch_protocol::{Fields, Request, Status};
 
@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
         self.answer.unix_ms()
     }
 
-    /// What else may be asked of the worker.
+    /// Requests of the handler to its worker: to wake an exchange, to connect to an upstream.
     pub fn outbox(&self) -> &Outbox {
         self.answer.outbox()
     }
@@ -59,8 +59,8 @@ impl<'a> Reading<'a> {
         Answered::reading(0, true)
     }
 
-    /// So many bytes of the piece were taken. The others come again when the exchange is woken, and no more
-    /// until then.
+    /// The first `bytes` of the piece were taken. The others come again when the exchange is woken, and no
+    /// more until then.
     pub fn take(self, bytes: usize) -> Answered {
         let left_bytes = self.piece_bytes.saturating_sub(bytes);
         Answered::reading(left_bytes, left_bytes > 0)

@@ -1,12 +1,12 @@
-//! What is known of a request that is read before it is answered.
+//! The state of an exchange whose request is read before it is answered.
 //!
-//! It owns what came of the body and was not taken yet. It must never take more of the body while any of that
-//! is left.
+//! The state owns the bytes of the body that came and that the handler has not taken yet. It must never let
+//! more of the body come while any of them are left.
 
-/// What is known of a request that is read.
+/// The state of an exchange between the first piece of its body and its answer.
 #[derive(Debug, Default)]
 pub(crate) struct ReadingState {
-    /// What the handler has left of the piece given last.
+    /// Bytes of the last piece that the handler has not taken.
     pub(crate) rest: Rest,
     /// The handler wants no more of the body at present.
     pub(crate) is_held: bool,
@@ -28,7 +28,7 @@ impl Rest {
         Self { bytes: piece[piece.len() - left_bytes..].to_vec(), taken_bytes: 0 }
     }
 
-    /// The last bytes of it.
+    /// The last bytes of this rest, which is not copied again.
     pub(crate) fn keep_last(self, left_bytes: usize) -> Self {
         match left_bytes {
             0 => Self::default(),
@@ -44,7 +44,7 @@ impl Rest {
         self.bytes().is_empty()
     }
 
-    /// Memory that it holds, in bytes.
+    /// Memory that the rest holds, in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }

@@ -94,7 +94,7 @@ impl Resting {
         }
     }
 
-    /// What the handler holds for it, in whole KiB.
+    /// Bytes that the handler holds for the answer, in whole KiB.
     pub(crate) fn held_bytes(&self) -> usize {
         (self.lengths >> BODY_BITS) as usize * 1024
     }

@@ -72,7 +72,7 @@ impl UnderWay {
         }
     }
 
-    /// What is known of a request that is read.
+    /// The state of an exchange whose request is read.
     pub(crate) fn reading(&mut self) -> Option<&mut ReadingState> {
         let Self::Exchange(exchange) = self else { return None };
         match &mut exchange.life {

@@ -46,15 +46,15 @@ const DOUBLING_WINDOW_S_MAX: f64 = 0.4;
 const DOUBLING_GAIN_MIN: f64 = 0.1;
 /// Standard error above which it is not known whether a rate grew: then the limit doubles, up to the guard.
 const DOUBT_MIN: f64 = 0.25;
-/// What a trial has to gain.
+/// Part by which the rate of a trial has to be higher than that of the limit.
 const GAIN_MIN: f64 = 0.08;
-/// How many standard errors a gain has to be.
+/// Standard errors that such a gain has to be.
 const GAIN_ERRORS_MIN: f64 = 1.5;
-/// What a lower limit may lose at most, and the largest standard error of that statement.
+/// Part of the rate that a lower limit may lose, and the largest standard error with which that is believed.
 const LOSS_MAX: f64 = 0.06;
 /// Part by which the limit's own rate has to differ from what was known for the server to count as another.
 const CHANGE_MIN: f64 = 0.3;
-/// How many standard errors that has to be.
+/// Standard errors that such a difference has to be.
 const CHANGE_ERRORS_MIN: f64 = 4.0;
 /// Seconds after which it is looked whether far less came than is known.
 const FALL_S: f64 = 0.5;
@@ -64,9 +64,9 @@ const FALL_ANSWERS_MIN: f64 = 16.0;
 const FALL_PART: f64 = 0.5;
 /// Deviations of a count that chance explains.
 const FALL_DEVIATIONS: f64 = 3.0;
-/// What the limit behind `R_low` grows by in a second.
+/// Part by which the limit behind `R_low` grows in a second: knowledge of it fades.
 const LOW_FADING_PER_S: f64 = 0.02;
-/// What a window weighs in `R_low` at most.
+/// Largest weight of one window in `R_low`.
 const LOW_WEIGHT_MAX: f64 = 0.5;
 /// Part of the patience that may be spent waiting inside.
 const INSIDE_PART: f64 = 0.25;
@@ -90,7 +90,7 @@ pub struct LimitLaw {
     patience_s: f64,
     /// The limit outside of trials.
     limit: f64,
-    /// What half as much has brought, while the limit doubles.
+    /// Windows of half the limit, while it doubles.
     half: Option<Windows>,
     trial: LimitTrial,
     due: TrialsDue,
@@ -101,9 +101,9 @@ pub struct LimitLaw {
     /// The window has begun.
     has_begun: bool,
     was_shedding: bool,
-    /// What the limit itself has brought.
+    /// Windows of the limit itself.
     known: Windows,
-    /// What the trials have.
+    /// Windows of each kind of trial.
     tried: [Windows; LimitTrial::COUNT],
     low: Option<Low>,
     /// Answers and seconds since it was looked whether the rate has fallen, and the rate known then.
@@ -203,7 +203,7 @@ impl LimitLaw {
     fn begin_window(&mut self, window: &Windows, before: u32) {
         self.due.count(window.seconds);
         self.trial = LimitTrial::None;
-        // What is tried is compared with what is known.
+        // A trial is compared with windows of the limit itself, so there has to be one.
         if self.half.is_none() && self.known.answers > 0.0 {
             self.trial = self.next_trial(window);
         }
@@ -250,7 +250,7 @@ impl LimitLaw {
         self.forget();
     }
 
-    /// Another limit, or another server: what was known says nothing of it.
+    /// Drops all windows: they say nothing of another limit, nor of a server that has changed.
     fn forget(&mut self) {
         self.half = None;
         self.due = TrialsDue::default();

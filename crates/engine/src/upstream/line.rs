@@ -10,7 +10,7 @@
 //! as many may wait as are served in 25 ms, until no more than 1.05 times as many come. A request that could
 //! not be answered within its client's patience is refused at once, however few wait.
 
-/// So many times as many as are served have to come for the line to close.
+/// Arrivals as a multiple of what is served above which the line closes.
 const CLOSING_RATIO: f64 = 1.25;
 /// Deviations of a Poisson count that chance explains.
 const CLOSING_DEVIATIONS: f64 = 3.0;
@@ -36,7 +36,7 @@ pub struct WaitingLine {
     is_closed: bool,
 }
 
-/// What is known of the server that requests wait for.
+/// The rate of the server that requests wait for, and its time for each.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Served {
     /// Answers a second; 0 while it is not known.

@@ -20,7 +20,7 @@ const WINDOW_BYTES: usize = 256 * 1024;
 /// Milliseconds between the two parts of a body that is cut.
 const PAUSE_MS: u64 = 20;
 
-/// How a body goes over the wire.
+/// Framing of a body on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length,

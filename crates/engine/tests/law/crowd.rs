@@ -7,21 +7,21 @@ use staunch_engine::{LimitLaw, Observation, Served, WaitingLine};
 
 use crate::application::{Application, Random};
 
-/// How long a client waits.
+/// Seconds that a client waits.
 const PATIENCE_S: f64 = 1.0;
-/// What is seen is told to the law so often.
+/// Seconds between two observations of the law.
 const STEP_S: f64 = 0.01;
 
-/// What stands between the crowd and the application.
+/// The device between the crowd and the application.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Front {
     /// The law and its line.
     Law,
-    /// All are let in at once.
+    /// None: all requests go in at once.
     Nothing,
 }
 
-/// What became of a crowd.
+/// Counts of a crowd's answers.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// Answers within the patience, in each second.

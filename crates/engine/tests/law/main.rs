@@ -94,7 +94,7 @@ fn below_the_peak_hardly_more_is_lost_than_without_a_law() {
     }
 }
 
-/// What the law is for: alone, each of these answers hardly anybody in time.
+/// Alone, each of these applications answers hardly any client in time: that is the purpose of the law.
 #[test]
 fn without_a_law_hardly_anybody_is_answered_in_time() {
     for application in [ONE_PLACE, EIGHT_PLACES, SIXTEEN_PLACES] {

@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("sent", "net_dev_start_xmit"),
 ];
 
-/// What is counted, in the order of `bpf/reception.bpf.c`.
+/// Names of the counts, in the order of `bpf/reception.bpf.c`.
 pub const RECEPTION_COUNTS: [&str; 13] = [
     "received small",
     "received large",
@@ -87,7 +87,7 @@ impl ReceivedBuffers {
     /// Numbers since it began, in the order of [`RECEPTION_COUNTS`].
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's, where the counts cannot be read.
     pub fn counted(&self) -> io::Result<[u64; RECEPTION_COUNTS.len()]> {
         let mut sums = [0; RECEPTION_COUNTS.len()];
         for (place, sum) in (0..).zip(&mut sums) {

@@ -81,7 +81,7 @@ pub(crate) fn of(
     })
 }
 
-/// How the server is spoken to by TLS.
+/// The plan of TLS for an https:// URL.
 ///
 /// # Errors
 /// Words about TLS, and a URL without.

@@ -93,7 +93,7 @@ pub struct Figures {
     /// From connected until the last of the server's part of the handshake of TLS has come.
     #[serde(default)]
     pub handshake_ms: Percentiles,
-    /// What TLS came to; not there without it.
+    /// Counts of handshakes; left out without TLS.
     #[serde(default, skip_serializing_if = "TlsOutcome::is_empty")]
     pub tls: TlsOutcome,
     /// From the intended start to the first byte of the answer.

@@ -1,4 +1,4 @@
-//! What connections by TLS have in common: versions, the authorities that are believed, resumed sessions.
+//! Settings that connections by TLS share: versions, the authorities that are believed, resumed sessions.
 //!
 //! It must never believe more than the plan says.
 

@@ -11,10 +11,10 @@ pub(crate) const CUT_HANDSHAKE: &str = "the connection was closed during the han
 /// Why a handshake failed that patience did not last for.
 pub(crate) const SLOW_HANDSHAKE: &str = "patience was over before the handshake was";
 
-/// What is shown of a reason that has no words here.
+/// Longest part of an error that is shown where the table has no words for it.
 const REASON_CHARACTERS_MAX: usize = 160;
 
-/// What an error means to the person who offers the load.
+/// Words for an error, for the person who offers the load.
 pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => certificate_words(error),

@@ -12,7 +12,7 @@ use staunch_netio::{Outgoing, Part};
 use super::base::TlsClient;
 use super::reason;
 
-/// What stands between a connection and its bytes.
+/// TLS between a connection and its bytes: the handshake, then the keys.
 pub(crate) struct ClientWall {
     connection: ClientConnection,
     began_ns: u64,
@@ -26,7 +26,7 @@ impl fmt::Debug for ClientWall {
     }
 }
 
-/// How a handshake ended well.
+/// Result of a handshake that succeeded.
 pub(crate) struct Agreement {
     /// Version and cipher suite.
     pub(crate) suite: String,
@@ -64,7 +64,7 @@ impl ClientWall {
         self.ended
     }
 
-    /// What the handshake came to, once it is over.
+    /// The handshake's result, once it is over.
     pub(crate) fn agreement(&self) -> Option<Agreement> {
         if self.connection.is_handshaking() {
             return None;

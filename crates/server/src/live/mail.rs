@@ -67,7 +67,7 @@ impl NotTaken {
     }
 }
 
-/// How a request that publishes is answered.
+/// The form of the answer to a request that publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyForm {
     /// By what became of each line, as JSON.

@@ -38,7 +38,7 @@ impl Pending {
         }
     }
 
-    /// All that are left, from the end.
+    /// All pieces that are left, from the end.
     #[inline]
     pub(crate) fn slices(&self) -> &[SharedBytes] {
         match self {

@@ -15,7 +15,7 @@ use crate::limits::LONG_DELIVERY_BYTES_MIN;
 #[derive(Debug, Default)]
 pub(crate) struct Undelivered {
     seats: HashMap<u32, Stand>,
-    /// How many stand before each.
+    /// Number of readers before each delivery.
     counts: HashMap<LongDelivery, usize>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct LongDelivery {
 }
 
 impl LongDelivery {
-    /// What is about to be handed over, unless it is short.
+    /// The delivery that is about to be handed over, unless it is short.
     #[inline]
     pub(crate) fn of(pending: &Pending) -> Option<Self> {
         let slices = pending.slices();
@@ -72,12 +72,12 @@ impl Undelivered {
             }
         }
         if self.seats.is_empty() {
-            // What a crowd needed is given back.
+            // Memory that a crowd needed is given back.
             *self = Self::default();
         }
     }
 
-    /// What a seat has to have in its account.
+    /// Bytes that a seat has to have in its account.
     #[inline]
     pub(crate) fn note(&mut self, seat: u32) -> usize {
         if self.seats.is_empty() { 0 } else { self.note_share(seat) }

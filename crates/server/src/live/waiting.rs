@@ -15,7 +15,7 @@ const fn place_bytes<T>() -> usize {
     (size_of::<T>() + 1) * 16 / 7
 }
 
-/// What a poll costs at most, beside the name of its topic: a place in each table, the first four of a
+/// Bytes that a poll costs at most, beside the name of its topic: a place in each table, the first four of a
 /// topic's own, and four in the list of ends, which has two for each poll and grows by doubling.
 const POLL_BYTES: usize = place_bytes::<(Address, TopicName)>()
     + place_bytes::<(TopicName, HashMap<Address, bool>)>()
@@ -42,7 +42,7 @@ impl Waiting {
         Self { by_topic, by_address, ends: BinaryHeap::new() }
     }
 
-    /// What it costs that a poll waits for a topic.
+    /// Bytes that a poll which waits for a topic costs.
     pub(crate) fn bytes_of(topic: &TopicName) -> usize {
         POLL_BYTES + topic.held_bytes()
     }
@@ -127,7 +127,7 @@ mod tests {
         if room == 0 { 0 } else { places * (size_of::<T>() + 1) + 16 }
     }
 
-    /// What the tables hold, with each name once.
+    /// Bytes that the tables hold, with each name once.
     fn held_bytes(waiting: &Waiting) -> usize {
         let own = waiting.by_topic.values().map(|own| table_bytes::<(Address, bool)>(own.capacity()));
         own.sum::<usize>()

@@ -1,7 +1,7 @@
 //! A connection to a server: plain, or by TLS 1.3 and 1.2.
 //!
-//! It owns the authorities that are believed. It must never send a byte to a server whose name they did not
-//! vouch for, for a secret would be among them.
+//! A target owns the authorities that are believed. It must never send a request to a server whose name they
+//! did not vouch for: a secret is among its fields.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
 
-/// How long a server may take to connect, or to take or give the next bytes.
+/// Time that a server may take to connect, or to take or give the next bytes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server, and how it is spoken to.
@@ -56,7 +56,8 @@ impl LinkTarget {
     /// Connects, by each address of the name until one answers.
     ///
     /// # Errors
-    /// None answers; or ([`ErrorKind::InvalidData`]) TLS fails, as for a certificate that is not believed.
+    /// No address answers; or ([`ErrorKind::InvalidData`]) TLS fails, as for a certificate that is not
+    /// believed.
     pub(super) fn connect(&self) -> io::Result<ServerLink> {
         let mut fault = io::Error::other("no address is known for this name");
         // A name such as localhost has several, and a server may listen at one of them.

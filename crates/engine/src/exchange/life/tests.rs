@@ -17,7 +17,7 @@ use crate::stats::Stats;
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 const OWNER: Owner = Owner(5);
 
-/// What a handler says when it is asked.
+/// A handler's reply to a piece of a body, or to being woken.
 #[derive(Debug, Clone, Copy)]
 enum Say {
     GoOn,
@@ -86,7 +86,7 @@ struct Bare {
     under_way: UnderWay,
     outgoing: Outgoing,
     taken_bytes: usize,
-    /// How often the deadline of the body began.
+    /// Number of times that the deadline of the body began.
     begun: usize,
     awaits: bool,
 }

@@ -1,6 +1,6 @@
-//! What the law is told of a server.
+//! An observation of a server: the input of the law.
 
-/// What was seen since the observation before.
+/// Counts of one server since the observation before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Observation {
     /// Seconds since the observation before.

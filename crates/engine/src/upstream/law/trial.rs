@@ -9,7 +9,7 @@ const IN_DOUBT_MAX: u32 = 8;
 /// Windows from one trial downwards to the next: at first, and at most.
 const DOWN_WINDOWS: [u32; 2] = [4, 128];
 
-/// What a window is for.
+/// A kind of window: of the limit itself, or of a trial of more or less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitTrial {
     Up,
@@ -24,7 +24,7 @@ impl LimitTrial {
     /// Trials, but for that of the limit itself.
     pub(super) const COUNT: usize = Self::None as usize;
 
-    /// What is tried where this is the limit.
+    /// The limit that such a window has, where the limit itself is this.
     pub(super) fn limit(self, limit: f64) -> f64 {
         match self {
             Self::Up => (limit * 1.5).max(limit + 1.0),

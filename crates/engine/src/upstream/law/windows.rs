@@ -1,4 +1,4 @@
-//! What windows of one limit have brought, and how sure that is.
+//! Sums over the windows of one limit: the rate that it has brought, and the standard error of that rate.
 
 use super::observation::Observation;
 
@@ -47,7 +47,7 @@ impl Windows {
         }
     }
 
-    /// Both together.
+    /// The windows of both.
     pub(super) fn with(mut self, other: &Self) -> Self {
         self.add(other);
         self

@@ -20,7 +20,7 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 /// Length of the body at `/big`.
 pub(super) const BIG_BYTES: usize = 1_000_000;
 
-/// What a server does with a connection.
+/// Behaviour of a server towards a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     /// Handshakes and answers.
