@@ -58,7 +58,7 @@ pub use staunch_netio::{
 };
 pub use staunch_tls::ClientIdentity;
 pub use upstream::{
-    LimitLaw, Observation, Served, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
-    Upstreams, WaitingLine,
+    GivenBack, LimitLaw, Observation, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit, Served,
+    Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams, WaitingLine,
 };
 pub use worker::Worker;

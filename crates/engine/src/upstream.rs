@@ -14,6 +14,7 @@
 
 mod law;
 mod line;
+mod places;
 mod row;
 mod table;
 mod words;
@@ -24,6 +25,7 @@ use staunch_netio::{Slot, Target};
 
 pub use self::law::{LimitLaw, Observation};
 pub use self::line::{Served, WaitingLine};
+pub use self::places::{GivenBack, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit};
 pub(crate) use self::row::{UpstreamNews, UpstreamRow, UpstreamStep};
 use self::table::UpstreamTable;
 pub use self::words::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts};
@@ -67,9 +69,15 @@ impl Upstreams {
         self.table.borrow_mut().row(upstream)?.exchange
     }
 
-    /// Ties an upstream to another exchange, or to none: then it stays open for the next exchange.
-    pub fn serve(&self, upstream: Upstream, exchange: Option<Address>) {
-        self.table.borrow_mut().serve(upstream, exchange);
+    /// Ties an upstream to another exchange, or to none: then it stays open for the next exchange. Deadlines
+    /// are these from now on, and begin anew.
+    pub fn serve(&self, upstream: Upstream, exchange: Option<Address>, timeouts: UpstreamTimeouts) {
+        let mut table = self.table.borrow_mut();
+        table.serve(upstream, exchange);
+        if let Some(row) = table.row(upstream) {
+            row.begin_anew(timeouts);
+            table.ask(upstream.index);
+        }
         self.are_asked.set(true);
     }
 

@@ -80,13 +80,13 @@ impl Answered {
         Self { next, status, owner: Owner(0), detail }
     }
 
-    /// The exchange, if this begins one, belongs to this part of the handler: its later events name it. Of an
-    /// exchange that has begun the owner stays.
+    /// The exchange, if it is not over, belongs to this part of the handler from now on: its later events name
+    /// it.
     pub fn owned_by(self, owner: Owner) -> Self {
         Self { owner, ..self }
     }
 
-    /// The part of the handler to which an exchange belongs that this begins.
+    /// The part of the handler to which the exchange belongs from now on; 0 if that was not said.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
     }

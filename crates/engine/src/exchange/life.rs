@@ -67,6 +67,9 @@ fn follow<H: Handler>(
     turn: &mut Turn<'_, H>,
 ) {
     exchange.status = answered.status();
+    if answered.owner() != Owner::default() {
+        exchange.owner = answered.owner();
+    }
     if matches!(answered.outcome(), Course::Complete | Course::Open(_)) {
         turn.context.stats.requests.add(1);
         turn.context.stats.answered_late.add(u64::from(late));

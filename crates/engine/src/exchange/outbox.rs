@@ -2,7 +2,7 @@
 //!
 //! It must never act by itself: the worker does, when it has dealt with the present event.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use staunch_netio::Slot;
 
@@ -16,13 +16,25 @@ pub struct Outbox {
     /// Connections of which the kernel is to keep little from now on, or as much as of others again.
     tunings: RefCell<Vec<(Slot, bool)>>,
     upstreams: Upstreams,
+    now_ms: Cell<u64>,
 }
 
 impl Outbox {
     /// Of a worker that makes at most so many connections.
     pub(crate) fn new(upstreams_max: u32) -> Self {
         let (wakes, tunings) = (RefCell::default(), RefCell::default());
-        Self { wakes, tunings, upstreams: Upstreams::new(upstreams_max) }
+        Self { wakes, tunings, upstreams: Upstreams::new(upstreams_max), now_ms: Cell::new(0) }
+    }
+
+    /// When this turn of the worker began, in milliseconds of a clock that never goes back.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms.get()
+    }
+
+    /// A turn begins.
+    #[inline]
+    pub(crate) fn begin_turn(&self, now_ms: u64) {
+        self.now_ms.set(now_ms);
     }
 
     /// The connections that the worker has made for its handler.

@@ -51,15 +51,20 @@ impl WaitingLine {
         Self { patience_s, arrivals: [0; PARTS], part: 0, is_closed: false }
     }
 
-    /// A request came.
-    pub fn came(&mut self, now_s: f64) {
+    /// So many requests came, or none.
+    pub fn came(&mut self, now_s: f64, count: u32) {
         let part = (now_s.max(0.0) * PARTS as f64) as u64;
         let passed = part.saturating_sub(self.part).min(PARTS as u64);
         for ago in 0..passed {
             self.arrivals[(part - ago) as usize % PARTS] = 0;
         }
         self.part = self.part.max(part);
-        self.arrivals[self.part as usize % PARTS] += 1;
+        self.arrivals[self.part as usize % PARTS] += count;
+    }
+
+    /// Requests that came in the last second.
+    pub fn offered(&self) -> u32 {
+        self.arrivals.iter().sum()
     }
 
     /// How many may wait now, where the first in line has waited so long.
@@ -68,7 +73,7 @@ impl WaitingLine {
         if rate <= 0.0 {
             return ROOM_UNKNOWN;
         }
-        let offered = f64::from(self.arrivals.iter().sum::<u32>());
+        let offered = f64::from(self.offered());
         if self.is_closed && offered < OPENING_RATIO * rate {
             self.is_closed = false;
         }
@@ -93,7 +98,7 @@ mod tests {
         let mut line = WaitingLine::new(1.0);
         for (second, count) in (0u32..).zip(seconds) {
             (0..*count)
-                .for_each(|number| line.came(f64::from(second) + f64::from(number) / f64::from(*count)));
+                .for_each(|number| line.came(f64::from(second) + f64::from(number) / f64::from(*count), 1));
         }
         line
     }
@@ -106,9 +111,9 @@ mod tests {
         assert_eq!(line.room(SERVED, 0.0), 2, "25 ms of work");
         assert_eq!(after(&[400]).room(Served { rate: 200.0, ..SERVED }, 0.0), 5);
         // As long as more come, the line stays closed.
-        (0..110).for_each(|number| line.came(1.0 + f64::from(number) / 110.0));
+        (0..110).for_each(|number| line.came(1.0 + f64::from(number) / 110.0, 1));
         assert_eq!(line.room(SERVED, 0.0), 2);
-        (0..90).for_each(|number| line.came(2.0 + f64::from(number) / 90.0));
+        (0..90).for_each(|number| line.came(2.0 + f64::from(number) / 90.0, 1));
         assert_eq!(line.room(SERVED, 0.0), 50);
     }
 
@@ -128,9 +133,9 @@ mod tests {
     #[test]
     fn arrivals_are_counted_for_a_second_whatever_the_clock_does() {
         let mut line = after(&[1000]);
-        line.came(1e9);
-        assert_eq!(line.arrivals.iter().sum::<u32>(), 1);
-        line.came(0.0);
-        assert_eq!(line.arrivals.iter().sum::<u32>(), 2, "an earlier time counts as now");
+        line.came(1e9, 1);
+        assert_eq!(line.offered(), 1);
+        line.came(0.0, 1);
+        assert_eq!(line.offered(), 2, "an earlier time counts as now");
     }
 }

@@ -96,7 +96,7 @@ pub(crate) struct UpstreamRow {
     is_receiving: bool,
     /// The handler wants nothing to come at present.
     pub(super) is_held: bool,
-    /// The upstream was held when steps were taken last: no deadline ran.
+    /// Deadlines begin anew with the next step: the upstream was held, or begins to serve another exchange.
     was_held: bool,
     /// The handler wants to be told when there is room.
     wants_room: bool,
@@ -129,6 +129,11 @@ impl UpstreamRow {
     /// Whether its name is good.
     pub(super) fn is_named(&self) -> bool {
         !matches!(self.stage, UpstreamStage::Free | UpstreamStage::Leaving | UpstreamStage::Closing)
+    }
+
+    /// Deadlines are these from now on, counted from the next step.
+    pub(super) fn begin_anew(&mut self, timeouts: UpstreamTimeouts) {
+        (self.timeouts, self.was_held) = (timeouts, true);
     }
 
     /// Whether it is about to give back what it holds.

@@ -176,6 +176,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn look_at_the_clock(&mut self) {
         let now_ns = self.io.now_ns();
         self.time.now_ms = now_ns / 1_000_000;
+        self.outbox.begin_turn(self.time.now_ms);
         self.overload.pace.look(now_ns);
         self.turn_the_valve();
     }

@@ -50,6 +50,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let in_line_ns = self.attend_newcomers();
         self.io.submit_and_wait(self.timeout())?;
         self.time.read(&self.io);
+        self.outbox.begin_turn(self.time.now_ms);
         self.overload.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
         self.stats.turns.add(1);
         let begun_before = self.deadlines.sends_begun.len();

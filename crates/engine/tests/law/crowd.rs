@@ -182,7 +182,7 @@ impl Crowd<'_> {
         if self.now_s >= self.counted_from_s {
             self.outcome.came += 1.0;
         }
-        self.line.came(self.now_s);
+        self.line.came(self.now_s, 1);
         let number = self.requests.len();
         self.requests.push(Request { came_s: self.now_s, begun_s: 0.0 });
         if self.in_work >= self.limit() {
