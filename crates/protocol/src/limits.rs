@@ -20,6 +20,13 @@ pub const SPILL_BYTES_MAX: usize = HEAD_BYTES_MAX + 16 * 1024;
 pub const ANSWER_HEAD_BYTES_MAX: usize = 128 * 1024;
 /// Most fields of an answer that a client reads; for each there is room of 32 bytes while the head is read.
 pub const ANSWER_FIELDS_MAX: usize = 1024;
+/// Most bytes of an answer's head that a proxy reads: it holds them until the head is complete, for as many
+/// connections as it has to applications. Applications send less than 4 KiB as a rule.
+pub const RELAYED_HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Most fields of an answer that a proxy reads: several times what the largest set of cookies and links has.
+pub const RELAYED_FIELDS_MAX: usize = 256;
+/// Most proxies that a request may have come through (Via): a way has two or three.
+pub const HOPS_MAX: usize = 16;
 /// Most interim answers (100 to 199) before the final one: honest servers send one or two.
 pub const INTERIM_ANSWERS_MAX: u8 = 16;
 /// Longest header of PROXY protocol version 1, CRLF included (proxy-protocol.txt, section 2.1).

@@ -228,7 +228,7 @@ impl AnswerReader {
                 self.remaining_bytes = length_bytes;
                 State::Length
             }
-            Body::Chunked => State::Chunked(Lines::OF_ANSWER),
+            Body::Chunked => State::Chunked(Lines::LENIENT),
             Body::UntilClose => State::UntilClose,
         };
         Ok(false)

@@ -66,7 +66,7 @@ impl Discard {
             BodyIn::None => Self::NOTHING,
             BodyIn::Length(length_bytes) if length_bytes > DISCARDED_BODY_BYTES_MAX => Self::UNREAD,
             BodyIn::Length(length_bytes) => Self::at(Rest::Length, length_bytes as u32),
-            BodyIn::Open => Self::at(Rest::Chunked(Lines::OF_REQUEST), 0),
+            BodyIn::Open => Self::at(Rest::Chunked(Lines::STRICT), 0),
         }
     }
 

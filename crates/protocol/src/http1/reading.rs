@@ -46,7 +46,7 @@ impl BodyReader {
         let (rest, remaining_bytes) = match content {
             BodyIn::None => (Rest::Nothing, 0),
             BodyIn::Length(length_bytes) => (Rest::Length, length_bytes),
-            BodyIn::Open => (Rest::Chunked(Lines::OF_REQUEST), 0),
+            BodyIn::Open => (Rest::Chunked(Lines::STRICT), 0),
         };
         Self { remaining_bytes, taken_bytes: 0, rest }
     }

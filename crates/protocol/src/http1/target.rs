@@ -218,9 +218,8 @@ fn parse_rare_target<'a>(method: Method, target: &'a [u8]) -> Result<Target<'a>,
             _ => Err(Refusal::bad("the target * is for OPTIONS only")),
         };
     }
-    let rest = strip_scheme(target).ok_or(Refusal::bad("the target is neither a path nor an http URI"))?;
-    let authority_end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
-    let (authority, path_and_query) = rest.split_at(authority_end);
+    let (authority, path_and_query) =
+        split_absolute(target).ok_or(Refusal::bad("the target is neither a path nor an http URI"))?;
     // RFC 9110, section 4.2.1: an http URI with an empty host is invalid.
     let authority = parse_authority(authority)
         .filter(|authority| !authority.host.is_empty())
@@ -229,6 +228,13 @@ fn parse_rare_target<'a>(method: Method, target: &'a [u8]) -> Result<Target<'a>,
         return Ok(Target { path: ASTERISK, query: None, authority: Some(authority) });
     }
     Ok(split_query(path_and_query, memchr::memchr(b'?', path_and_query), Some(authority)))
+}
+
+/// The authority of an http URI, and what stands behind it.
+pub(super) fn split_absolute(target: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = strip_scheme(target)?;
+    let authority_end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    Some(rest.split_at(authority_end))
 }
 
 /// The rest behind `http://` or `https://` in any case (RFC 9112, section 3.2.2).

@@ -1,0 +1,293 @@
+//! A request, written anew.
+//!
+//! It owns the request line, the framing, and the order of what goes to an application. It must never write
+//! a field that could say of the body, the host or the client anything but what this server understood.
+
+use super::super::field::list_members;
+use super::super::target::split_absolute;
+use super::forwarding::{Forwarding, HostRule};
+use super::lines::{push_field, push_list};
+use super::names::{Asked, FORWARDED, FORWARDED_FOR, is_usual_option, judge_asked};
+use super::refusal::RelayRefusal;
+use super::{origin, via};
+use crate::message::{BodyIn, Method, Request, Version};
+use crate::status::Status;
+
+/// Whether a request may be made twice (RFC 9110, section 9.2.2).
+pub fn is_idempotent(method: Method) -> bool {
+    use Method::{Connect, Delete, Get, Head, Options, Other, Patch, Post, Put, Trace, Unknown};
+    match method {
+        Get | Head | Options | Trace | Put | Delete => true,
+        Post | Patch | Connect | Other | Unknown => false,
+    }
+}
+
+/// Room for what is added to a head: about ten short fields.
+const ADDED_BYTES: usize = 512;
+
+/// Appends the head of the request for an application. `body` says how the body is announced.
+///
+/// # Errors
+/// The request is not to be passed on; nothing was appended.
+pub fn write_request(
+    request: &Request<'_>,
+    forwarding: &Forwarding<'_>,
+    body: BodyIn,
+    out: &mut Vec<u8>,
+) -> Result<(), RelayRefusal> {
+    debug_assert!(!forwarding.path.iter().any(|byte| byte.is_ascii_control() || *byte == b' '));
+    let (method, target) = split_line(request.head);
+    let start = out.len();
+    out.reserve(request.head.len() + forwarding.path.len() + ADDED_BYTES);
+    push_line(method, forwarding.path, request.query, out);
+    let asked_host = host_of(request, target);
+    let host = match forwarding.host {
+        HostRule::Kept => asked_host,
+        HostRule::Set(host) => host,
+    };
+    push_field(b"Host", host, out);
+    let written = push_fields(request, forwarding, out).and_then(|seen| {
+        origin::write(request, forwarding, seen.proxys, asked_host, out);
+        seen.push_rest(request, forwarding, out)
+    });
+    if written.is_err() {
+        out.truncate(start);
+        return written;
+    }
+    push_framing(request.method, body, out);
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// The method and the target of a head, as they were sent.
+fn split_line(head: &[u8]) -> (&[u8], &[u8]) {
+    let mut words = head.split(|byte| matches!(byte, b' ' | b'\r'));
+    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+}
+
+fn push_line(method: &[u8], path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>) {
+    let path = if path.is_empty() { b"/" } else { path };
+    [method, b" ", path].iter().for_each(|part| out.extend_from_slice(part));
+    if let Some(query) = query {
+        out.push(b'?');
+        out.extend_from_slice(query);
+    }
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+}
+
+/// The host asked for, with its port. RFC 9112, section 3.2.2: that of the target comes before Host.
+fn host_of<'a>(request: &Request<'a>, target: &'a [u8]) -> &'a [u8] {
+    match target.first() {
+        Some(b'/' | b'*') => request.values(b"host").next().unwrap_or_default(),
+        _ => split_absolute(target).map_or(request.host, |(authority, _)| authority),
+    }
+}
+
+/// What was seen in the fields that are not passed on as they stand.
+#[derive(Debug, Default)]
+struct Seen<'a> {
+    /// What a trusted proxy said, as bits of names.
+    proxys: u8,
+    has_via: bool,
+    takes_trailers: bool,
+    /// Connection names Upgrade.
+    says_upgrade: bool,
+    upgrade: Option<&'a [u8]>,
+    max_forwards: Option<&'a [u8]>,
+    cookies_count: usize,
+    /// Connection names a field that would be passed on.
+    names_fields: bool,
+}
+
+/// Fields that need a second pass: those that Connection names are left out, and cookies are joined.
+#[derive(Debug, Clone, Copy, Default)]
+struct Care {
+    leaves_out_named: bool,
+    joins_cookies: bool,
+}
+
+/// Passes on the client's fields, in one pass for all requests but odd ones.
+fn push_fields<'a>(
+    request: &Request<'a>,
+    forwarding: &Forwarding<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Seen<'a>, RelayRefusal> {
+    refuse_method(request.method)?;
+    let start = out.len();
+    let seen = push_fields_with(request, forwarding, Care::default(), out);
+    if !seen.names_fields && seen.cookies_count < 2 {
+        return Ok(seen);
+    }
+    out.truncate(start);
+    let care = Care { leaves_out_named: seen.names_fields, joins_cookies: seen.cookies_count > 1 };
+    Ok(push_fields_with(request, forwarding, care, out))
+}
+
+/// A tunnel is none of a reverse proxy, and TRACE would show a client what is added to its request.
+fn refuse_method(method: Method) -> Result<(), RelayRefusal> {
+    let reason = match method {
+        Method::Connect => "CONNECT is not passed on",
+        Method::Trace => "TRACE is not passed on",
+        _ => return Ok(()),
+    };
+    Err(RelayRefusal { status: Status::NOT_IMPLEMENTED, reason })
+}
+
+fn push_fields_with<'a>(
+    request: &Request<'a>,
+    forwarding: &Forwarding<'_>,
+    care: Care,
+    out: &mut Vec<u8>,
+) -> Seen<'a> {
+    let mut seen = Seen::default();
+    for (name, value) in request.fields() {
+        let asked = judge_asked(name);
+        if care.leaves_out_named && !matches!(asked, Asked::Connection | Asked::Via | Asked::MaxForwards) {
+            let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
+            if request.values(b"connection").flat_map(list_members).any(named) {
+                continue;
+            }
+        }
+        match asked {
+            Asked::Passed => push_field(name, value, out),
+            Asked::Cookie if care.joins_cookies => {
+                if seen.cookies_count == 0 {
+                    push_cookies(request, out);
+                }
+                seen.cookies_count += 1;
+            }
+            Asked::Cookie => {
+                push_field(name, value, out);
+                seen.cookies_count += 1;
+            }
+            Asked::Proxys(bit) if forwarding.trusts => match bit {
+                FORWARDED | FORWARDED_FOR => seen.proxys |= bit,
+                _ => {
+                    seen.proxys |= bit;
+                    push_field(name, value, out);
+                }
+            },
+            _ => seen.take(asked, value),
+        }
+    }
+    seen
+}
+
+/// RFC 9113, section 8.2.3, and RFC 6265, section 5.4: one line, whichever version the request came by.
+fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Cookie: ");
+    for (index, value) in request.values(b"cookie").enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(value);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+impl<'a> Seen<'a> {
+    fn take(&mut self, asked: Asked, value: &'a [u8]) {
+        match asked {
+            Asked::Connection => {
+                for option in list_members(value) {
+                    self.says_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
+                    self.names_fields |= !is_usual_option(option);
+                }
+            }
+            Asked::Te => {
+                self.takes_trailers |=
+                    list_members(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
+            }
+            Asked::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
+            Asked::Via => self.has_via = true,
+            Asked::MaxForwards => self.max_forwards = Some(value),
+            Asked::Passed | Asked::Dropped | Asked::Cookie | Asked::Proxys(_) => {}
+        }
+    }
+
+    /// Writes the fields that are made of what was seen.
+    fn push_rest(
+        &self,
+        request: &Request<'_>,
+        forwarding: &Forwarding<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RelayRefusal> {
+        self.push_via(request, forwarding.pseudonym, out)?;
+        self.push_max_forwards(request.method, out)?;
+        self.push_connection(request.version, forwarding.upgrades, out);
+        Ok(())
+    }
+
+    fn push_via(
+        &self,
+        request: &Request<'_>,
+        pseudonym: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), RelayRefusal> {
+        let own = |out: &mut Vec<u8>| {
+            out.extend_from_slice(via::protocol(request.version));
+            out.extend_from_slice(pseudonym);
+        };
+        if self.has_via {
+            via::check(request, pseudonym)?;
+            push_list(b"Via", request.values(b"via"), out, own);
+        } else {
+            push_list(b"Via", std::iter::empty(), out, own);
+        }
+        Ok(())
+    }
+
+    /// RFC 9110, section 7.6.2. Of other methods the field has no meaning, and stays.
+    fn push_max_forwards(&self, method: Method, out: &mut Vec<u8>) -> Result<(), RelayRefusal> {
+        let Some(value) = self.max_forwards else { return Ok(()) };
+        if method != Method::Options {
+            push_field(b"Max-Forwards", value, out);
+            return Ok(());
+        }
+        match std::str::from_utf8(value).ok().and_then(|digits| digits.parse::<u32>().ok()) {
+            Some(0) => Err(RelayRefusal {
+                status: Status::NOT_IMPLEMENTED,
+                reason: "Max-Forwards is 0, so the request is not passed on",
+            }),
+            Some(left) => {
+                push_field(b"Max-Forwards", (left - 1).to_string().as_bytes(), out);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The fields of our own connection. That it stays is implied.
+    fn push_connection(&self, version: Version, upgrades: bool, out: &mut Vec<u8>) {
+        let upgrade = self.upgrade.filter(|_| upgrades && self.says_upgrade && version == Version::Http11);
+        let options: &[u8] = match (self.takes_trailers, upgrade) {
+            (false, None) => return,
+            (true, None) => b"TE",
+            (false, Some(_)) => b"Upgrade",
+            (true, Some(_)) => b"TE, Upgrade",
+        };
+        push_field(b"Connection", options, out);
+        if self.takes_trailers {
+            push_field(b"TE", b"trailers", out);
+        }
+        if let Some(upgrade) = upgrade {
+            push_field(b"Upgrade", upgrade, out);
+        }
+    }
+}
+
+/// RFC 9112, section 6; RFC 9110, section 8.6: a length of 0 where a body would have a meaning.
+fn push_framing(method: Method, body: BodyIn, out: &mut Vec<u8>) {
+    use Method::{Connect, Delete, Get, Head, Options, Other, Patch, Post, Put, Trace, Unknown};
+    match (body, method) {
+        (BodyIn::Open, _) => push_field(b"Transfer-Encoding", b"chunked", out),
+        (BodyIn::Length(length_bytes), _) => {
+            push_field(b"Content-Length", length_bytes.to_string().as_bytes(), out);
+        }
+        (BodyIn::None, Post | Put | Patch | Other | Unknown) => push_field(b"Content-Length", b"0", out),
+        (BodyIn::None, Get | Head | Delete | Options | Connect | Trace) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;
