@@ -5,7 +5,7 @@
 use crate::group::Group;
 use crate::groups::{
     Acme, ClientAuth, Clients, Content, Deadlines, Fabric, GLOBAL, Live, Logs, Names, Network, PathRule,
-    Pressure, Process, Tls,
+    Pressure, Process, Proxy, Tls,
 };
 use crate::key::{Form, Key};
 use crate::node::{self, Misprint, Name, Node, ValueKind};
@@ -36,6 +36,8 @@ pub struct Config {
     pub clients: Clients,
     /// Live data, as the top of the file says it: what holds for a site stands in the site.
     pub live: Live,
+    /// How requests are passed on to applications.
+    pub proxy: Proxy,
     /// Other servers of one LAN.
     pub fabric: Fabric,
     /// What is written down.
@@ -137,6 +139,7 @@ fn read_all(
     let pressure = Pressure::read(reader);
     let clients = Clients::read(reader);
     let live = Live::read(reader);
+    let proxy = Proxy::read(reader);
     let fabric = Fabric::read(reader);
     let logs = Logs::read(reader);
     let process = Process::read(reader);
@@ -162,6 +165,7 @@ fn read_all(
             pressure: pressure?,
             clients: clients?,
             live: live?,
+            proxy: proxy?,
             fabric: fabric?,
             logs: logs?,
             process: process?,
@@ -197,15 +201,23 @@ fn only_site(
     }])
 }
 
-/// Defaults of a site's keys that depend on the sources: with a file, its folder must be said; `listing`
-/// becomes on or off.
+/// Defaults of a site's keys that depend on the sources: with a file, its folder must be said, and before an
+/// application there is none unless it is said; `listing` becomes on or off.
 fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lists: bool) -> Option<Content> {
     let is_unsaid = |entry: &GivenKey| entry.key.name == "root" && entry.origin == Origin::Default;
-    if has_file && reader.entries.iter().any(is_unsaid) {
+    let is_unsaid = reader.entries.iter().any(is_unsaid);
+    let is_proxy = content.as_ref().is_some_and(|content| content.proxy.is_some());
+    if has_file && is_unsaid && !is_proxy {
         let text = "missing: write the folder to serve, for example `root = \"/srv/www\"`";
         reader.faults.push(Fault { key: "root".into(), ..fault_at(reader.place.or(Some(0)), text.into()) });
     }
     let mut content = content?;
+    if is_unsaid && is_proxy {
+        content.root = None;
+        if let Some(entry) = reader.entries.iter_mut().find(|entry| entry.key.name == "root") {
+            entry.value = Node::text("off");
+        }
+    }
     if content.listing.is_none() {
         content.listing = Some(lists);
         let entry = reader.entries.iter_mut().find(|entry| entry.key.name == "listing");

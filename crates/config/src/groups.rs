@@ -4,6 +4,7 @@ mod acme;
 mod fabric;
 mod live;
 mod process;
+mod proxy;
 mod serving;
 mod site;
 mod tls;
@@ -12,6 +13,7 @@ pub use acme::Acme;
 pub use fabric::Fabric;
 pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
+pub use proxy::Proxy;
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
 pub use tls::{CertificateFiles, Certificates, ClientAuth, Tls};
@@ -28,6 +30,7 @@ pub const GLOBAL: &[(&str, &[Key])] = &[
     (Pressure::TITLE, Pressure::KEYS),
     (Clients::TITLE, Clients::KEYS),
     (Live::TITLE, Live::KEYS),
+    (Proxy::TITLE, Proxy::KEYS),
     (Fabric::TITLE, Fabric::KEYS),
     (Logs::TITLE, Logs::KEYS),
     (Process::TITLE, Process::KEYS),

@@ -178,6 +178,62 @@ pub fn address(text: &str) -> Result<ListenAddress, String> {
     }
 }
 
+/// Where a server of an application listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServerAddress {
+    /// An address and a port.
+    Socket(SocketAddr),
+    /// A name and a port, to be looked up at start: `app.internal:8000`.
+    Name(String),
+    /// The whole name of a socket file: `unix:/run/app.sock`.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Socket(address) => address.fmt(formatter),
+            Self::Name(name) => formatter.write_str(name),
+            Self::Unix(file) => write!(formatter, "unix:{}", file.display()),
+        }
+    }
+}
+
+/// What an application is called: its servers, as they are configured.
+pub fn application_name(servers: &[ServerAddress]) -> String {
+    servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// The address of a server of an application: `127.0.0.1:8000`, `[::1]:8000`, `app.internal:8000`, a port of
+/// this host (`8000`), or a socket file (`unix:/run/app.sock`). `http://` may stand before it.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn server_address(text: &str) -> Result<ServerAddress, String> {
+    let plain = text.strip_prefix("http://").unwrap_or(text);
+    let plain = plain.strip_suffix('/').unwrap_or(plain);
+    if text.starts_with("https://") {
+        return Err("TLS to applications is not spoken: write http://, or the address alone".into());
+    }
+    match address(plain) {
+        Ok(ListenAddress::Every(0)) => Err("port 0 is no port of a server".into()),
+        Ok(ListenAddress::Every(port)) => {
+            Ok(ServerAddress::Socket(SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port))))
+        }
+        Ok(ListenAddress::Socket(address)) if address.port() == 0 => {
+            Err("port 0 is no port of a server".into())
+        }
+        Ok(ListenAddress::Socket(address)) => Ok(ServerAddress::Socket(address)),
+        Ok(ListenAddress::Name(name)) => Ok(ServerAddress::Name(name)),
+        Ok(ListenAddress::Unix(file)) => Ok(ServerAddress::Unix(file)),
+        Ok(ListenAddress::Handed(_)) | Err(_) => Err(
+            "write an address such as 127.0.0.1:8000, [::1]:8000, app.internal:8000, unix:/run/app.sock or a \
+             port of this host such as 8000"
+                .into(),
+        ),
+    }
+}
+
 /// The longest name of a socket file (sun_path of unix(7), which ends with a NUL).
 const SOCKET_NAME_BYTES_MAX: usize = 107;
 

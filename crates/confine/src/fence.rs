@@ -10,8 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, RestrictionStatus,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -144,7 +145,7 @@ pub(crate) fn can_be_whole() -> Result<(), String> {
 
 impl Rules<'_> {
     /// Files are what was asked for, and what an upgrade runs. Connecting is forbidden, since a server of
-    /// files calls nobody. Binding is left free, since addresses may be added later.
+    /// files calls nobody, but to the ports of applications. Binding is left free, since addresses may be added later.
     fn enforce(&self) -> Result<RestrictionStatus, RulesetError> {
         let ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(NEWEST))?
@@ -165,14 +166,22 @@ impl Rules<'_> {
             .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
             .add_rules(path_beneath_rules(["/dev/null"], SINK))?
             .add_rules(path_beneath_rules(&self.paths.devices, DEVICE))?
+            .add_rules(
+                self.paths
+                    .ports
+                    .iter()
+                    .map(|port| Ok::<NetPort, RulesetError>(NetPort::new(*port, AccessNet::ConnectTcp))),
+            )?
             .restrict_self()
     }
 
     fn digest(&self) -> u64 {
-        let Self { paths: Paths { read, write, sockets, devices, .. }, run } = self;
+        let Self { paths: Paths { read, write, sockets, devices, ports, .. }, run } = self;
         xxh3_64(
-            format!("{NEWEST} {read:?} {write:?} {sockets:?} {devices:?} {run:?} {SYSTEM:?} {NAMES:?}")
-                .as_bytes(),
+            format!(
+                "{NEWEST} {read:?} {write:?} {sockets:?} {devices:?} {ports:?} {run:?} {SYSTEM:?} {NAMES:?}"
+            )
+            .as_bytes(),
         )
     }
 }

@@ -39,6 +39,8 @@ pub struct Paths {
     pub(crate) maps: bool,
     pub(crate) rings: bool,
     pub(crate) devices: BTreeSet<PathBuf>,
+    /// Ports of servers that may be connected to.
+    pub(crate) ports: BTreeSet<u16>,
 }
 
 impl Paths {
@@ -87,6 +89,12 @@ impl Paths {
     /// number.
     pub fn write_file(&mut self, file: &Path) {
         self.write.extend(beside(file));
+    }
+
+    /// Lets connections be made to this port, at whatever address: Landlock knows no addresses. Unix sockets
+    /// may be connected to in any case.
+    pub fn connect_to(&mut self, port: u16) {
+        self.ports.insert(port);
     }
 
     /// Lets a socket file be made beside this one, take its name, and be removed.

@@ -15,7 +15,8 @@ use crate::content::negotiate::Encoding;
 /// Everything a site needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteConfig {
-    /// The served folder. Nothing outside of it is ever opened, symbolic links included.
+    /// The served folder. Nothing outside of it is ever opened, symbolic links included. Empty: there is none,
+    /// and applications answer.
     pub root: PathBuf,
     /// Encodings to make and to take from side files, in the order preferred among equals. Empty: none.
     pub encodings: Vec<Encoding>,
@@ -87,6 +88,8 @@ pub struct SiteRules {
     pub fallback: Option<String>,
     /// Redirects; the first that matches is taken.
     pub redirects: Vec<RedirectRule>,
+    /// The application that answers, by its name, where no rule for a path says otherwise.
+    pub proxy: Option<String>,
     /// Rules for paths; all that match apply, later ones override earlier ones.
     pub paths: Vec<PathRule>,
 }
@@ -117,6 +120,8 @@ pub struct PathRule {
     pub deny: Option<bool>,
     /// What answers for a path; `Some(None)`: only what stands there.
     pub attempts: Option<Option<Attempts>>,
+    /// The application that answers, by its name; `Some(None)`: none.
+    pub proxy: Option<Option<String>>,
     /// Networks whose clients alone are served; all others get 403. Empty: everybody is.
     pub allow: Option<Vec<Network>>,
     /// Networks whose clients get 403, even if they are allowed.
@@ -192,6 +197,11 @@ impl Default for SiteConfig {
 }
 
 impl SiteConfig {
+    /// Whether no folder is served.
+    pub(crate) fn has_no_folder(&self) -> bool {
+        self.root.as_os_str().is_empty()
+    }
+
     /// How the site is called in messages: by its first host, else by its folder.
     pub fn title(&self) -> String {
         self.hosts.first().cloned().unwrap_or_else(|| self.root.display().to_string())

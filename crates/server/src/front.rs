@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, Reading, Refused,
+    Upstream, UpstreamEvent,
 };
 use staunch_protocol::{Request, Status};
 
 use crate::admission;
+use crate::errand::Errand;
 use crate::https::HttpsHosts;
 use crate::live::LiveSites;
 use crate::live::parts::LiveParts;
@@ -22,6 +24,10 @@ use crate::log::AccessLog;
 use crate::log::account::{Before, LogAccount};
 use crate::mail::{Mail, Told};
 use crate::owner::OwnerPart;
+use crate::proxy::{ProxyErrand, ProxyShared, ProxyWorker};
+use crate::rules::auth::Tag;
+use crate::shared::{Letter, SiteShared};
+use crate::site::PassedOn;
 use crate::sites::{SitesShared, SitesWorker};
 use crate::status::StatusPage;
 
@@ -32,6 +38,8 @@ pub struct FrontParts {
     pub sites: Arc<SitesShared>,
     /// The live data of those sites that have it.
     pub live: Option<Arc<LiveSites>>,
+    /// The proxy, if any site passes requests on.
+    pub proxy: Option<Arc<ProxyShared>>,
     /// The page about the server.
     pub page: Option<Arc<StatusPage>>,
     /// The hosts that are led to HTTPS.
@@ -44,7 +52,7 @@ impl FrontParts {
     /// Sites, and nothing beside them.
     pub fn of_sites(sites: &Arc<SitesShared>) -> Self {
         let (https, log) = (Arc::default(), AccessLog::new(Arc::new(|_| ())));
-        Self { sites: Arc::clone(sites), live: None, page: None, https, log }
+        Self { sites: Arc::clone(sites), live: None, proxy: None, page: None, https, log }
     }
 }
 
@@ -53,6 +61,7 @@ pub struct Front {
     account: LogAccount,
     sites: SitesWorker,
     live: Option<Box<LiveParts>>,
+    proxy: Option<Box<ProxyWorker>>,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
     /// Whether a request can mean nothing but content of the only site, unless hosts are led to HTTPS.
@@ -63,11 +72,12 @@ impl Front {
     /// The front of one worker.
     pub fn new(parts: &FrontParts, worker: u16) -> Self {
         let live = parts.live.as_ref().map(|live| Box::new(LiveParts::new(live, worker)));
+        let proxy = parts.proxy.as_ref().map(|proxy| Box::new(ProxyWorker::new(proxy, worker)));
         let (page, https) = (parts.page.clone(), Arc::clone(&parts.https));
         let (account, sites) =
             (LogAccount::new(Arc::clone(&parts.log), worker), SitesWorker::new(&parts.sites));
-        let is_direct = is_direct(&sites, live.is_some() || page.is_some());
-        Self { account, sites, live, page, https, is_direct }
+        let is_direct = is_direct(&sites, live.is_some() || proxy.is_some() || page.is_some());
+        Self { account, sites, live, proxy, page, https, is_direct }
     }
 
     /// Takes over the table of sites if it is another. What follows goes by one table until the next call, so
@@ -83,7 +93,8 @@ impl Front {
     #[inline(never)]
     fn take_over(&mut self) {
         self.sites.take_over();
-        self.is_direct = is_direct(&self.sites, self.live.is_some() || self.page.is_some());
+        let has_others = self.live.is_some() || self.proxy.is_some() || self.page.is_some();
+        self.is_direct = is_direct(&self.sites, has_others);
     }
 
     /// Asks about a request, and notes what was answered where a log wants it.
@@ -133,7 +144,34 @@ impl Front {
         {
             return part.handle(endpoint, request, answer).owned_by(owner);
         }
-        self.sites.answer(request, answer)
+        self.answer_by_site(request, answer)
+    }
+
+    /// Answers by the site of the request's host, or by an application for it.
+    fn answer_by_site(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let Some(proxy) = &mut self.proxy else { return self.sites.answer(request, answer) };
+        match self.sites.pass_on(Errand { request, answer }) {
+            PassedOn::Application(ruling, lines, Errand { request, answer }) => {
+                let application = ruling.proxy.as_deref().unwrap_or_default();
+                let errand = ProxyErrand { application, lines, is_guarded: ruling.auth.is_some() };
+                proxy.handle(errand, request, answer)
+            }
+            PassedOn::Site(Errand { request, answer }) => self.sites.answer(request, answer),
+            PassedOn::Answered(answered) => answered,
+        }
+    }
+
+    /// Deals anew with a request whose credentials were checked.
+    fn answer_checked(
+        &mut self,
+        (site, tag, since_s): (&Arc<SiteShared>, Tag, Option<u32>),
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        self.sites.learn(site, tag, since_s);
+        let answered = self.answer_by_site(request, answer);
+        self.sites.forget_verdict(site);
+        answered
     }
 
     /// Gives the answer back if the request's site admits the client. Else answers by leading it to HTTPS, or
@@ -170,13 +208,25 @@ impl Front {
     #[inline]
     fn live_of(&mut self, owner: Owner) -> Option<&mut LiveWorker> {
         match OwnerPart::of(owner) {
-            OwnerPart::Sites => None,
+            OwnerPart::Sites | OwnerPart::Proxy => None,
             OwnerPart::Live(number) => self.live.as_mut()?.at(number),
         }
     }
 
+    /// The proxy, if an exchange belongs to it.
+    #[inline]
+    fn proxy_of(&mut self, owner: Owner) -> Option<&mut ProxyWorker> {
+        self.proxy.as_deref_mut().filter(|_| OwnerPart::of(owner) == OwnerPart::Proxy)
+    }
+
     /// The owner of an exchange that waits hears that its peer has left, or that it was answered otherwise.
     fn tell_left(&mut self, owner: Owner, address: Address, departure: Departure) {
+        if let Some(proxy) = self.proxy_of(owner) {
+            if departure == Departure::Gone {
+                proxy.left(address);
+            }
+            return;
+        }
         match self.live_of(owner) {
             Some(part) => part.left(address, departure),
             None => self.sites.left(address, departure),
@@ -205,11 +255,26 @@ impl Handler for Front {
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.accounted(request, answer, |front, answer| match mail.0 {
+            Told::Site(site, Letter::Checked { tag, since_s }) if front.proxy.is_some() => {
+                front.answer_checked((&site, tag, since_s), request, answer)
+            }
             Told::Site(site, letter) => front.sites.resume(site, letter, request, answer),
             Told::Live(mail) => match front.live_of(answer.owner()) {
                 Some(part) => part.resume(mail, request, answer),
                 None => Self::answer_lost(answer),
             },
+            // It comes to the worker, not to an exchange.
+            Told::Proxy(_) => Self::answer_lost(answer),
+        })
+    }
+
+    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if self.proxy_of(answer.owner()).is_none() {
+            return answer.later();
+        }
+        self.accounted(request, answer, |front, answer| match &mut front.proxy {
+            Some(proxy) => proxy.woken(request, answer),
+            None => Self::answer_lost(answer),
         })
     }
 
@@ -224,24 +289,55 @@ impl Handler for Front {
             // A reload may have given the host to another site since: that one judges the body, or has none.
             match front.live_of_host(request.host) {
                 Some((_, part)) => part.collected(&body, request, answer),
-                None => front.sites.answer(request, answer),
+                None => front.answer_by_site(request, answer),
             }
         })
     }
 
-    /// Neither sites nor live data read a request before they answer it: each has another owner.
-    fn reading(&mut self, _body: Option<Body<'_>>, request: &Request<'_>, reading: Reading<'_>) -> Answered {
-        self.accounted(request, reading.answer(), |_, answer| Self::answer_lost(answer))
+    /// Neither sites nor live data read a request before they answer it.
+    fn reading(&mut self, body: Option<Body<'_>>, request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        if self.proxy_of(reading.owner()).is_none() {
+            return self.accounted(request, reading.answer(), |_, answer| Self::answer_lost(answer));
+        }
+        let wanted = self.account.wanted();
+        let before = (wanted != 0).then(|| Before::of(wanted, request, reading.pen()));
+        let Some(proxy) = &mut self.proxy else { return Self::answer_lost(reading.answer()) };
+        let answered = proxy.reading(body, request, reading);
+        if let Some(before) = before {
+            self.account.note(wanted, request, &before, &answered);
+        }
+        answered
+    }
+
+    fn upstreams_max(&self) -> u32 {
+        self.proxy.as_ref().map_or(0, |proxy| proxy.links_max())
+    }
+
+    /// Only the proxy makes connections.
+    fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        if let Some(proxy) = &mut self.proxy {
+            proxy.upstream(upstream, event, open, outbox);
+        }
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        if let Some(part) = self.live_of(open.owner()) {
+        if let Some(proxy) = self.proxy_of(open.owner()) {
+            proxy.body(body, open);
+        } else if let Some(part) = self.live_of(open.owner()) {
             part.body(body, open);
         }
     }
 
     fn ready(&mut self, open: &mut Open<'_>) {
-        if let Some(part) = self.live_of(open.owner()) {
+        if let Some(proxy) = self.proxy_of(open.owner()) {
+            proxy.ready(open);
+        } else if let Some(part) = self.live_of(open.owner()) {
             part.ready(open);
         }
         if self.account.wanted() != 0 {
@@ -250,16 +346,26 @@ impl Handler for Front {
     }
 
     fn mail(&mut self, owner: Owner, mail: Mail, outbox: &Outbox) {
-        if let Told::Live(mail) = mail.0
-            && let Some(part) = self.live_of(owner)
-        {
-            part.mail(mail, outbox);
+        match mail.0 {
+            Told::Live(mail) => {
+                if let Some(part) = self.live_of(owner) {
+                    part.mail(mail, outbox);
+                }
+            }
+            Told::Proxy(mail) => {
+                if let Some(proxy) = &mut self.proxy {
+                    proxy.mail(mail, outbox);
+                }
+            }
+            Told::Site(..) => {}
         }
     }
 
     fn finished(&mut self, finished: &Finished<'_>) {
         self.account.note_finished(finished);
-        if let Some(part) = self.live_of(finished.owner) {
+        if let Some(proxy) = self.proxy_of(finished.owner) {
+            proxy.left(finished.address);
+        } else if let Some(part) = self.live_of(finished.owner) {
             part.finished(finished);
         }
     }

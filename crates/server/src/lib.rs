@@ -27,6 +27,7 @@ mod owner;
 mod page;
 mod permission;
 mod problem;
+mod proxy;
 mod queue;
 mod redirect;
 mod respond;
@@ -50,6 +51,7 @@ pub use live::{
     LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
 pub use mail::Mail;
+pub use proxy::{ProxyConfig, ProxyFigures, ProxyServer, ProxyServerFigures, ProxyShared};
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;
 pub use sites::{PreparedSites, Replaced, SitesShared};

@@ -201,3 +201,9 @@ pub const AWAY_S_MAX: u64 = 30;
 pub(crate) const LOOK_AGAIN_S: u64 = 2;
 /// Entries that wait to be looked at again. A look takes microseconds; what finds no room is asked for again.
 pub(crate) const LOOKS_QUEUED_MAX: usize = 4_096;
+
+/// Bytes of an answer that are taken off an application for a client that takes them slowly, as long as
+/// there is memory for all of them: what most pages have.
+pub const PROXY_ANSWER_BYTES_KEPT: usize = 1024 * 1024;
+/// The same where memory is short: as much as a worker sends at a time.
+pub const PROXY_ANSWER_BYTES_MIN: usize = 64 * 1024;

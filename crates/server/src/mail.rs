@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::live::mail::LiveMail;
+use crate::proxy::ProxyMail;
 use crate::shared::{Letter, SiteShared};
 
 /// A letter of another thread to a worker, or to an exchange of it that waits.
@@ -17,12 +18,19 @@ pub(crate) enum Told {
     Site(Arc<SiteShared>, Letter),
     /// By a thread of live data.
     Live(LiveMail),
+    /// By the proxy of another worker, or of this one.
+    Proxy(ProxyMail),
 }
 
 impl Mail {
     /// Told by the crew.
     pub(crate) fn of_site(site: Arc<SiteShared>, letter: Letter) -> Self {
         Self(Told::Site(site, letter))
+    }
+
+    /// Told by the proxy of a worker.
+    pub(crate) fn of_proxy(mail: ProxyMail) -> Self {
+        Self(Told::Proxy(mail))
     }
 
     /// Told by a thread of live data.

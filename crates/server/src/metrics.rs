@@ -7,12 +7,14 @@ mod exposition;
 mod fabric;
 mod families;
 mod process;
+mod proxy;
 mod snapshot;
 mod sources;
 
 pub use fabric::{FabricFigures, FabricLoad, FabricNodeFigures};
 pub use families::text;
 pub use process::ProcessFigures;
+pub use proxy::proxy;
 pub use snapshot::{
     ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, ReloadFigures, SiteFigures, Snapshot,
     TlsFigures, WorkerFigures,

@@ -7,6 +7,8 @@ use staunch_engine::Owner;
 pub(crate) enum OwnerPart {
     /// Any site: mail of the crew says which one.
     Sites,
+    /// The proxy of all sites.
+    Proxy,
     /// The live data with this number among that of all sites.
     Live(u16),
 }
@@ -14,7 +16,11 @@ pub(crate) enum OwnerPart {
 impl OwnerPart {
     /// The part that the engine names.
     pub(crate) fn of(owner: Owner) -> Self {
-        owner.0.checked_sub(1).map_or(Self::Sites, Self::Live)
+        match owner.0 {
+            0 => Self::Sites,
+            1 => Self::Proxy,
+            number => Self::Live(number - 2),
+        }
     }
 }
 
@@ -22,7 +28,8 @@ impl From<OwnerPart> for Owner {
     fn from(part: OwnerPart) -> Self {
         match part {
             OwnerPart::Sites => Self(0),
-            OwnerPart::Live(number) => Self(number + 1),
+            OwnerPart::Proxy => Self(1),
+            OwnerPart::Live(number) => Self(number + 2),
         }
     }
 }
@@ -33,8 +40,8 @@ mod tests {
 
     #[test]
     fn owners_are_known_again() {
-        for part in [OwnerPart::Sites, OwnerPart::Live(0), OwnerPart::Live(7), OwnerPart::Live(u16::MAX - 1)]
-        {
+        let live = [0, 7, u16::MAX - 2].map(OwnerPart::Live);
+        for part in [OwnerPart::Sites, OwnerPart::Proxy].into_iter().chain(live) {
             assert_eq!(OwnerPart::of(part.into()), part);
         }
         assert_eq!(OwnerPart::of(Owner::default()), OwnerPart::Sites);

@@ -38,10 +38,18 @@ pub(crate) enum Problem {
     UnknownMethod,
     /// 503: too much to load, or no descriptor left.
     Overloaded,
+    /// 503: an application could not answer in time.
+    Crowded,
+    /// 502: no server of an application can be reached.
+    Unreachable,
+    /// 502: what an application has answered is not HTTP.
+    BadAnswer,
+    /// 504: an application has not answered in time.
+    NoAnswer,
 }
 
 /// How many kinds of problems there are.
-const PROBLEMS_COUNT: usize = Problem::Overloaded as usize + 1;
+const PROBLEMS_COUNT: usize = Problem::NoAnswer as usize + 1;
 
 /// What the Allow field and OPTIONS answer (RFC 9110, section 10.2.1).
 pub(crate) const ALLOW: &str = "GET, HEAD, OPTIONS";
@@ -88,6 +96,10 @@ impl Problems {
             Problem::Failed,
             Problem::UnknownMethod,
             Problem::Overloaded,
+            Problem::Crowded,
+            Problem::Unreachable,
+            Problem::BadAnswer,
+            Problem::NoAnswer,
         ];
         Self {
             pages: ALL.map(|problem| made(problem, Form::Html)),
@@ -175,6 +187,20 @@ fn words(problem: Problem) -> (Status, &'static str) {
         Problem::UnknownMethod => (Status::NOT_IMPLEMENTED, "This server does not know the method."),
         Problem::Overloaded => {
             (Status::SERVICE_UNAVAILABLE, "Too much at once. Please try again in a moment.")
+        }
+        Problem::Crowded => (
+            Status::SERVICE_UNAVAILABLE,
+            "Too many at once to be answered soon. Please try again in a moment.",
+        ),
+        Problem::Unreachable => {
+            (Status::BAD_GATEWAY, "The application behind this server cannot be reached.")
+        }
+        Problem::BadAnswer => (
+            Status::BAD_GATEWAY,
+            "The application behind this server gave an answer that cannot be passed on.",
+        ),
+        Problem::NoAnswer => {
+            (Status::GATEWAY_TIMEOUT, "The application behind this server did not answer in time.")
         }
     }
 }

@@ -38,6 +38,7 @@ pub const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503
 #[derive(Debug)]
 pub(crate) struct Rules {
     headers: Vec<(String, String)>,
+    proxy: Option<Arc<str>>,
     paths: Vec<Rule>,
     redirects: Vec<Arc<Redirect>>,
     error_pages: Vec<(u16, Box<[u8]>)>,
@@ -55,6 +56,7 @@ struct Rule {
     glob: Glob,
     rule: PathRule,
     tries: Option<Option<Tries>>,
+    proxy: Option<Option<Arc<str>>>,
     allow: Option<Trusted>,
     deny: Option<Trusted>,
     clients: Option<Option<Arc<DemandedIdentity>>>,
@@ -92,6 +94,8 @@ pub(crate) struct Ruling {
     pub(crate) auth: Option<Arc<Auth>>,
     /// Which origins may read it.
     pub(crate) sharing: Option<Arc<Sharing>>,
+    /// The application that answers, by its name.
+    pub(crate) proxy: Option<Arc<str>>,
     /// Processor time to burn for each file answered, in microseconds.
     pub(crate) work_us: u32,
 }
@@ -116,6 +120,7 @@ impl Rules {
         let fallback = rules.fallback.as_deref().map(|path| file_path("fallback", path)).transpose()?;
         let rules = Self {
             headers: rules.headers.clone(),
+            proxy: rules.proxy.as_deref().map(Arc::from),
             paths: rules.paths.iter().map(Rule::new).collect::<Result<_, _>>()?,
             redirects: rules.redirects.iter().map(redirect).collect::<Result<_, _>>()?,
             error_pages,
@@ -130,7 +135,11 @@ impl Rules {
     /// What applies to a path, if anything does. Takes a lock: for what is not held.
     pub(crate) fn of(&self, path: &[u8]) -> Option<Arc<Ruling>> {
         let matched = self.matched(path);
-        if self.headers.is_empty() && matched.1.is_none() && matched.0.iter().all(|bits| *bits == 0) {
+        if self.headers.is_empty()
+            && self.proxy.is_none()
+            && matched.1.is_none()
+            && matched.0.iter().all(|bits| *bits == 0)
+        {
             return None;
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +151,11 @@ impl Rules {
             kept.insert(matched, Arc::clone(&ruling));
         }
         Some(ruling)
+    }
+
+    /// Whether any path is answered by an application.
+    pub(crate) fn have_proxy(&self) -> bool {
+        self.proxy.is_some() || self.paths.iter().any(|rule| matches!(rule.proxy, Some(Some(_))))
     }
 
     /// Key of the file that is the page of a status.
@@ -173,7 +187,7 @@ impl Rules {
     /// All matching rules in order; later ones override.
     fn judge(&self, matched: &Matched) -> Ruling {
         let mut lines = Lines::default();
-        let mut ruling = Ruling::default();
+        let mut ruling = Ruling { proxy: self.proxy.clone(), ..Ruling::default() };
         for (name, value) in &self.headers {
             lines.set(name, value);
         }
@@ -220,7 +234,8 @@ impl Rule {
         let tries = tries.transpose().map_err(fault)?;
         let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
         let clients = rule.clients.as_ref().map(|demanded| demanded.clone().map(Arc::new));
-        Ok(Self { glob, rule: rule.clone(), tries, allow, deny, clients, auth, sharing })
+        let proxy = rule.proxy.as_ref().map(|said| said.as_deref().map(Arc::from));
+        Ok(Self { glob, rule: rule.clone(), tries, proxy, allow, deny, clients, auth, sharing })
     }
 
     fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
@@ -238,6 +253,7 @@ impl Rule {
         *deny = self.deny.clone().unwrap_or(std::mem::take(deny));
         ruling.clients = self.clients.clone().unwrap_or(ruling.clients.take());
         ruling.work_us = rule.response_work_us.unwrap_or(ruling.work_us);
+        ruling.proxy = self.proxy.clone().unwrap_or(ruling.proxy.take());
         ruling.auth = self.auth.clone().unwrap_or(ruling.auth.take());
         ruling.sharing = self.sharing.clone().unwrap_or(ruling.sharing.take());
     }

@@ -155,6 +155,7 @@ impl SiteShared {
         let may_be_closed = faulty == Faulty::Closed || was_closed;
         let mut troubles = Vec::new();
         let root = match Root::open(&config.root) {
+            _ if config.has_no_folder() => Root::absent(&config.root),
             Ok(root) => root,
             Err(Errno::NOSYS | Errno::PERM) => return Err(SiteError::Confinement),
             Err(errno) => {

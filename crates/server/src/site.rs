@@ -6,8 +6,9 @@
 //!
 //! Its steps, each of which takes the errand and answers it or hands it on: `resolve` (what stands at the
 //! path), `permit` (whether it may be shown), `represent` (in which encoding), `reply` (content, redirect or
-//! problem).
+//! problem). What an application answers goes another way (`pass_on`).
 
+mod pass_on;
 mod permit;
 mod reply;
 mod represent;
@@ -19,10 +20,12 @@ use staunch_engine::{Answer, Answered};
 use staunch_protocol::http1::{decode_path, is_plain_path};
 use staunch_protocol::{Method, Request};
 
+pub(crate) use self::pass_on::PassedOn;
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;
 use crate::permission::{Asked, Permission};
 use crate::respond::AddedFields;
+use crate::rules::auth::Tag;
 use crate::shared::{Letter, Purpose, SiteShared};
 
 /// A worker's part of a site.
@@ -68,15 +71,25 @@ impl Site {
             Letter::Loaded(outcome, purpose) => self
                 .with_path(errand, |site, path, errand| site.resolve_loaded(outcome, &purpose, path, errand)),
             Letter::Checked { tag, since_s } => {
-                self.permission.learn(tag, since_s);
+                self.learn(tag, since_s);
                 let answered = self.handle(request, errand.answer);
-                self.permission.forget_verdict();
+                self.forget_verdict();
                 answered
             }
             Letter::PutOff(excess) => {
                 self.with_path(errand, |site, path, errand| site.refuse(excess.into(), path, errand))
             }
         }
+    }
+
+    /// See [`Permission::learn`].
+    pub(crate) fn learn(&mut self, tag: Tag, since_s: Option<u32>) {
+        self.permission.learn(tag, since_s);
+    }
+
+    /// See [`Permission::forget_verdict`].
+    pub(crate) fn forget_verdict(&mut self) {
+        self.permission.forget_verdict();
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use staunch_config::groups::Content;
+use staunch_config::units::application_name;
 use staunch_config::units::show_size;
 use staunch_config::{Config, Site};
 use staunch_confine::Confinement;
@@ -43,7 +44,7 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     let mut line = |text: String| lines.push(text);
     let sites = &told.config.sites;
     match &sites[..] {
-        [site] => line(format!("staunch {VERSION} serving {}", full(&site.content.root))),
+        [site] => line(format!("staunch {VERSION} serving {}", served(site))),
         sites => line(format!("staunch {VERSION} serving {} sites", sites.len())),
     }
     told.host.lines("http", engine.addresses()).into_iter().for_each(&mut line);
@@ -84,7 +85,16 @@ fn describe_site(site: &Site) -> String {
         (false, true) => format!("{} and every other host", site.hosts.join(", ")),
         (false, false) => site.hosts.join(", "),
     };
-    format!("{hosts}: {}", full(&site.content.root))
+    format!("{hosts}: {}", served(site))
+}
+
+/// What a site serves: a folder, or what an application answers.
+fn served(site: &Site) -> String {
+    match (&site.content.root, &site.content.proxy) {
+        (_, Some(servers)) => format!("what {} answers", application_name(servers)),
+        (Some(root), None) => full(root),
+        (None, None) => "no files".into(),
+    }
 }
 
 /// What a folder without index page answers, and how that is changed.

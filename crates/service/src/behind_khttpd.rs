@@ -44,8 +44,8 @@ pub(crate) fn open<M: Send + 'static>(engine: &mut Engine<M>, config: &Config) -
 
 /// The folder of the site that is served when no other is meant.
 fn folder(config: &Config) -> PathBuf {
-    let root = &config.default_site().content.root;
-    root.canonicalize().unwrap_or_else(|_| root.clone())
+    let root = config.default_site().content.root.clone().unwrap_or_default();
+    root.canonicalize().unwrap_or(root)
 }
 
 fn how_to_load(folder: &Path) -> String {

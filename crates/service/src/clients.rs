@@ -4,9 +4,11 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use staunch_config::Config;
 use staunch_config::syntax::access::Denied;
+use staunch_config::{Config, Site};
 use staunch_engine::{ClientPolicy, ClientRate, Trusted};
+
+use crate::proxy;
 
 /// The rules for clients.
 pub(crate) fn policy(config: &Config) -> ClientPolicy {
@@ -26,10 +28,11 @@ pub(crate) fn policy(config: &Config) -> ClientPolicy {
     }
 }
 
-/// Whether a path asks for passwords or live data for tokens, whose checks take turns by client, or a path is
-/// for some networks only.
+/// Whether a path asks for passwords or live data for tokens, whose checks take turns by client, a path is
+/// for some networks only, or an application is told who asks.
 fn is_asked_for(config: &Config) -> bool {
-    if config.sites.iter().any(|site| !site.live.live_issuer.is_empty()) {
+    let is_known_by = |site: &Site| !site.live.live_issuer.is_empty();
+    if proxy::is_wanted(config) || config.sites.iter().any(is_known_by) {
         return true;
     }
     let mut rules = config.sites.iter().flat_map(|site| &site.paths);

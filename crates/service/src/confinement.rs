@@ -15,6 +15,7 @@ use staunch_netio::host::khttpd;
 
 use crate::certificates;
 use crate::config::Failure;
+use crate::proxy;
 
 /// The user to become, if one is named.
 ///
@@ -45,7 +46,7 @@ pub(crate) fn confine<M: Send + 'static>(
     if let Some(user) = user {
         user.assume().map_err(|error| error.to_string())?;
         engine.choose_again().map_err(|error| error.to_string())?;
-        for root in config.sites.iter().map(|site| &site.content.root) {
+        for root in config.sites.iter().filter_map(|site| site.content.root.as_ref()) {
             match std::fs::read_dir(root) {
                 // Among several sites one that is not there is closed, and told of.
                 Err(error) if error.kind() == ErrorKind::NotFound && config.sites.len() > 1 => {}
@@ -92,7 +93,7 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
         paths.take_from_khttpd(Path::new(khttpd::DEVICE), Path::new(khttpd::ROOT));
     }
     for site in &config.sites {
-        paths.read_site(&site.content.root);
+        site.content.root.iter().for_each(|root| paths.read_site(root));
         let passwords =
             site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.as_ref()?.users_file.as_deref());
         passwords.for_each(|file| paths.read_file(file));
@@ -105,6 +106,7 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     // Any name in it: which folder may be written to is all that is asked.
     with_state.for_each(|folder| paths.write_file(&folder.join("live.redb")));
     let listens = config.network.listen.iter().chain(&config.tls.tls_listen);
+    proxy::ports(config).into_iter().for_each(|port| paths.connect_to(port));
     let files = listens.filter_map(|address| match address {
         ListenAddress::Unix(file) => Some(file),
         _ => None,

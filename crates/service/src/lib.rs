@@ -19,6 +19,7 @@ pub mod life;
 pub mod live;
 mod part;
 mod parts;
+mod proxy;
 mod reach;
 mod reload;
 mod seeing;

@@ -8,6 +8,7 @@ mod certificates;
 mod fabric;
 mod gate;
 mod live;
+mod proxy;
 mod sites;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use self::certificates::CertificatesPart;
 use self::fabric::FabricPart;
 use self::gate::GatePart;
 use self::live::LivePart;
+use self::proxy::ProxyPart;
 use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::part::{BeforeBinding, Commit, Leaving, NewSettings, Part, Refusal, Surroundings};
@@ -40,6 +42,7 @@ pub(crate) struct Served {
     pub(crate) certificates: Arc<CertificatesPart>,
     pub(crate) sites: Arc<SitesShared>,
     pub(crate) live: Option<Arc<LivePart>>,
+    pub(crate) proxy: Arc<ProxyPart>,
 }
 
 impl Parts {
@@ -56,13 +59,15 @@ impl Parts {
         let (fabric, follower) = FabricPart::open(opening, left)?.unzip();
         let live = LivePart::open(opening, left, follower).map(Arc::new);
         let fabric = fabric.map(|open| FabricPart::new(open, live.clone()));
+        let proxy = Arc::new(ProxyPart::open(opening)?);
         let gate = GatePart::open(opening);
         let mut list: Vec<Arc<dyn Part>> = vec![Arc::clone(&certificates) as _, Arc::new(acme)];
+        list.push(Arc::clone(&proxy) as _);
         list.push(Arc::clone(&sites) as _);
         list.extend(live.clone().map(|live| live as _));
         list.extend(fabric.map(|fabric| Arc::new(fabric) as _));
         list.extend(gate.map(|gate| Arc::new(gate) as _));
-        Ok(Self { list, served: Served { certificates, sites, live } })
+        Ok(Self { list, served: Served { certificates, sites, live, proxy } })
     }
 
     /// See [`Part::bound`].

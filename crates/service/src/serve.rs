@@ -183,6 +183,7 @@ fn work(
     let parts = FrontParts {
         sites: Arc::clone(&served.sites),
         live: served.live.as_ref().and_then(|live| live.sites()).cloned(),
+        proxy: served.proxy.shared().cloned(),
         page,
         https: Arc::clone(served.certificates.https()),
         log: Arc::clone(&seeing.log),

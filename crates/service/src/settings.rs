@@ -177,7 +177,7 @@ pub(crate) fn without_ipv6(config: &Config) -> Option<&'static str> {
 }
 
 /// A worker per processor, or as many as asked for on the processors there are.
-fn workers(network: &Network) -> Result<Vec<Option<usize>>, Failure> {
+pub(crate) fn workers(network: &Network) -> Result<Vec<Option<usize>>, Failure> {
     let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let mut cpus = match &network.cpus {
         Some(wanted) => match wanted.0.iter().find(|cpu| !allowed.contains(cpu)) {

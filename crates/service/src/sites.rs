@@ -8,6 +8,7 @@ use staunch_config::syntax::access::{AllowedClients, ClientName, Denied};
 use staunch_config::syntax::attempt::Try;
 use staunch_config::syntax::choice::{ClientAuthMode, Coding};
 use staunch_config::syntax::text::AddressBlock;
+use staunch_config::units::application_name;
 use staunch_config::{Config, Site};
 use staunch_server::{
     Attempts, ClientDemand, DemandedIdentity, Encoding, KnownIdentity, Network, RedirectRule, SiteConfig,
@@ -45,7 +46,7 @@ fn hsts(config: &Config, site: &Site) -> Option<(String, String)> {
 fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
     let content = &site.content;
     SiteConfig {
-        root: content.root.clone(),
+        root: content.root.clone().unwrap_or_default(),
         encodings: content.encodings.iter().flatten().map(encoding).collect(),
         cache_bytes_max: content.cache_size,
         no_cache: content.no_cache,
@@ -64,6 +65,7 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
             attempts: content.attempts.as_deref().map(attempts),
             fallback: content.fallback.clone(),
             redirects: content.redirects.iter().map(redirect).collect(),
+            proxy: content.proxy.as_deref().map(application_name),
             paths: site.paths.iter().map(path).collect(),
         },
     }
@@ -97,6 +99,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         clients: rule.client_auth.as_ref().map(|allowed| allowed.as_ref().map(clients)),
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
+        proxy: rule.proxy.as_ref().map(|said| said.as_deref().map(application_name)),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }

@@ -7,7 +7,7 @@ mod arguments;
 mod show;
 mod test;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, ProxyArguments};
 pub(crate) use show::{ConfigCommand, run};
 pub(crate) use test::run as test;
 

@@ -54,6 +54,8 @@ struct Command {
 enum Subcommands {
     /// Serve a directory over HTTP and HTTPS
     Serve(Box<config::Arguments>),
+    /// Pass requests on to an application, and keep it at its peak
+    Proxy(Box<config::ProxyArguments>),
     /// Show the effective settings, a file to begin with, or every key
     Config(config::ConfigCommand),
     /// Have a running server read its configuration again, and say what came of it
@@ -125,6 +127,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             Command::command().error(ErrorKind::MissingSubcommand, "what is to be done? see --help").exit()
         }
         Some(Subcommands::Serve(arguments)) => serve::run(&arguments).map(done),
+        Some(Subcommands::Proxy(arguments)) => serve::run_proxy(&arguments).map(done),
         Some(Subcommands::Config(command)) => config::run(&command).map(done),
         Some(Subcommands::Reload(which)) => control::reload(&which),
         Some(Subcommands::Stop(arguments)) => control::stop(&arguments),

@@ -7,7 +7,7 @@ use crate::redirects::{self, Rule};
 use crate::syntax::access::{AllowedClients, ClientCertificate, Denial, Denied};
 use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff};
-use crate::syntax::text::{Block, FilePath, Folder, Size, Time, Words, Work};
+use crate::syntax::text::{Block, FilePath, Folder, Server, Size, Time, Words, Work};
 use crate::syntax::web::{
     Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
     PasswordHash, Pattern, RedirectStatus, Target, Token, UrlPath, host_of,
@@ -48,11 +48,17 @@ group! {
     /// Directory to serve
     /// Nothing outside of it is ever opened. A relative name counts from the folder in which
     /// the server was started. With a file of settings it must be said, for each site.
-    root: Folder = Some("."), Argument, reload, "\"/srv/www\"";
+    /// With `proxy` the folder may be left out, or be `off`: then there are no files.
+    root: OrOff<Folder> = Some("."), Argument, reload, "\"/srv/www\"";
     /// Serve a folder of the system, such as / or /etc, all the same
     /// Refused without: `/`, `/home`, `/root` and `/var` themselves, and `/boot`, `/dev`, `/etc`, `/proc` and
     /// `/sys` with what is in them (but `/dev/shm`), also where a link leads there.
     root_anyway: OnOff = Some("off"), Switch, reload, "true";
+    /// Servers of an application that answers instead of files
+    /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers of
+    /// one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`). A new
+    /// port asks for an upgrade: the process may connect to no other than those it was started with.
+    proxy: OrOff<Many<Server>> = Some("off"), Values, reload, "\"127.0.0.1:8000\"";
     /// List folders that have no index file
     /// `auto` lists where there is no file of settings, as in `staunch serve` and `staunch serve DIR`; with a
     /// file, or where `STAUNCH_ROOT` names the folder, it does not.
@@ -123,6 +129,10 @@ group! {
     /// Fields for every answer
     /// An empty value takes away what an earlier rule has set.
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Robots-Tag = \"noindex\" }";
+    /// Servers of an application that answers
+    /// See `proxy` of the site. `off`: files do, whatever an earlier rule says. The other rules hold for what
+    /// it answers as well: `allow`, `deny`, `basic_auth`, `cors`, `headers`, redirects.
+    proxy: OrInherit<OrOff<Many<Server>>> = Some("inherit"), File, reload, "[\"10.0.0.5:8000\", \"10.0.0.6:8000\"]";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
         "\"public, max-age=31536000, immutable\"";

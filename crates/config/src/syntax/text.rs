@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::node::Node;
 use crate::syntax::Scalar;
-use crate::units::{self, CpuList, ListenAddress};
+use crate::units::{self, CpuList, ListenAddress, ServerAddress};
 
 /// Work for one answer. A worker does nothing else meanwhile, so more is no rehearsal but a standstill.
 const WORK_MAX: Duration = Duration::from_secs(1);
@@ -71,6 +71,8 @@ scalars! {
     Rate: EventRate, "N/s", event_rate, |rate| Node::text(rate.to_string());
     /// Where to listen.
     Listen: ListenAddress, "ADDR", units::address, |address| Node::text(address.to_string());
+    /// Where a server of an application listens.
+    Server: ServerAddress, "ADDR", units::server_address, |address| Node::text(address.to_string());
     /// A mode of a file.
     Mode: u32, "MODE", units::mode, |mode| Node::text(format!("{mode:04o}")), text;
     /// An address in digits with a port, or the whole name of a socket file.

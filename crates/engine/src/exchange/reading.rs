@@ -47,6 +47,11 @@ impl<'a> Reading<'a> {
         self.answer.outbox()
     }
 
+    /// The pen of the answer, to be asked what it knows.
+    pub fn pen(&self) -> &Answer<'a> {
+        &self.answer
+    }
+
     /// The piece was taken, and the next may come. Behind the end of the body the handler is asked again
     /// when it is woken.
     pub fn go_on(self) -> Answered {

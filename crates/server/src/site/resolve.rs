@@ -30,7 +30,7 @@ impl Site {
             Passage::Refused(problem, errand) => return self.refuse(problem, path, errand),
         };
         let config = &self.shared.load.config;
-        if !is_servable(path, config.dotfiles) {
+        if config.has_no_folder() || !is_servable(path, config.dotfiles) {
             return self.resolve_missing(Problem::NotFound, path, errand);
         }
         if !config.no_cache {

@@ -12,8 +12,9 @@ use staunch_protocol::{Method, Request};
 use super::{Sites, SitesShared};
 use crate::config::ClientDemand;
 use crate::errand::Errand;
+use crate::rules::auth::Tag;
 use crate::shared::{Letter, SiteShared};
-use crate::site::Site;
+use crate::site::{PassedOn, Site};
 
 /// A worker's part of all sites.
 pub(crate) struct SitesWorker {
@@ -72,6 +73,37 @@ impl SitesWorker {
             self.answer_by_default(request, answer)
         } else {
             self.answer_by_host(request, answer)
+        }
+    }
+
+    /// Tells who answers a request: the site of its host, or an application for it.
+    pub(crate) fn pass_on<'e>(&mut self, errand: Errand<'e>) -> PassedOn<'e> {
+        if self.are_one() {
+            return self.default.pass_on(errand);
+        }
+        let place = self.sites.hosts.find(errand.request.host);
+        let is_read = matches!(errand.request.method, Method::Get | Method::Head);
+        if is_read && self.sites.hosts.canonical(place).is_some() {
+            return PassedOn::Site(errand);
+        }
+        match self.others.get_mut(place.site) {
+            Some(Some(site)) => site.pass_on(errand),
+            _ => self.default.pass_on(errand),
+        }
+    }
+
+    /// Learns what a check has found out about the credentials of a request, which is then dealt with anew.
+    /// [`SitesWorker::forget_verdict`] is due behind that.
+    pub(crate) fn learn(&mut self, site: &Arc<SiteShared>, tag: Tag, since_s: Option<u32>) {
+        if let Some(part) = self.worker_part(site) {
+            part.learn(tag, since_s);
+        }
+    }
+
+    /// See [`SitesWorker::learn`].
+    pub(crate) fn forget_verdict(&mut self, site: &Arc<SiteShared>) {
+        if let Some(part) = self.worker_part(site) {
+            part.forget_verdict();
         }
     }
 

@@ -89,6 +89,11 @@ impl Loader {
         Self { flags, file: file.or_else(named) }
     }
 
+    /// Flags and the environment alone, whatever file that names.
+    pub fn of_flags(flags: Vec<(String, String)>) -> Self {
+        Self { flags, file: None }
+    }
+
     /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the
     /// service's is there, it is meant.
     pub fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {

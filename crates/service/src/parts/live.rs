@@ -167,8 +167,10 @@ fn describe_site(live: &LiveShared, sites: &[Site]) -> String {
     let figures = live.figures();
     let publish = if live.may_publish() { "" } else { "; nobody may publish (publish_token)" };
     let own = sites.iter().find(|site| site.name() == live.site());
-    let is_hidden =
-        |path: &&&str| own.is_some_and(|site| site.content.root.join(path.trim_start_matches('/')).exists());
+    let is_hidden = |path: &&&str| {
+        let root = own.and_then(|site| site.content.root.as_ref());
+        root.is_some_and(|root| root.join(path.trim_start_matches('/')).exists())
+    };
     let hidden = LiveShared::PATHS.iter().find(is_hidden);
     let hidden = hidden.map(|path| format!("; {path} is an endpoint, the file of that name is not served"));
     let kept = live.state_folder().map(|folder| {

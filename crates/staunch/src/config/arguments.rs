@@ -52,6 +52,64 @@ impl FromArgMatches for Flags {
     }
 }
 
+/// What the command line of `staunch proxy` says: the flags of `staunch serve`, and servers in the place of a
+/// folder.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProxyArguments {
+    #[command(flatten)]
+    pub(crate) flags: ProxyFlags,
+}
+
+/// Flags for settings, and the servers that answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ProxyFlags(pub(crate) Loader);
+
+/// The key of servers that answer.
+const PROXY: &str = "proxy";
+
+impl ProxyFlags {
+    /// The keys that are flags of `staunch proxy`.
+    fn keys() -> impl Iterator<Item = (&'static str, &'static Key)> {
+        staunch_config::flags().filter(|(_, key)| key.form != Form::Argument && key.name != PROXY)
+    }
+}
+
+impl Args for ProxyFlags {
+    fn augment_args(command: Command) -> Command {
+        let servers = staunch_config::flags().find(|(_, key)| key.name == PROXY).map(|(_, key)| {
+            let parser = Checked { check: key.check, word: (key.word)() };
+            let help = "Servers of the application, such as 127.0.0.1:8000, 8000 or unix:/run/app.sock";
+            Arg::new(PROXY)
+                .value_name("SERVER")
+                .help(help)
+                .required(true)
+                .num_args(1..)
+                .value_parser(ValueParser::new(parser))
+        });
+        let command = command.args(servers);
+        Self::keys().fold(command, |command, (title, key)| command.arg(argument(title, key)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ProxyFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let servers: Vec<&str> =
+            matches.get_many::<String>(PROXY).into_iter().flatten().map(String::as_str).collect();
+        let flags = Self::keys().filter_map(|(_, key)| Some((key.name.into(), given(matches, key)?)));
+        let flags = flags.chain([(PROXY.to_owned(), servers.join(","))]);
+        Ok(Self(Loader::of_flags(flags.collect())))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 fn argument(title: &'static str, key: &'static Key) -> Arg {
     let argument = Arg::new(key.name).help(key.help());
     if key.form == Form::Switch {

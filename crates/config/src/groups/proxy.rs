@@ -1,0 +1,32 @@
+//! Keys of how requests are passed on to applications.
+
+use crate::group::group;
+use crate::syntax::text::{Count, Size, Time};
+use crate::syntax::{OrAuto, OrOff};
+
+group! {
+    /// How requests are passed on, to whichever application.
+    Proxy, "Proxy", |_| None;
+
+    /// Requests that a server of an application works on at once; auto finds out
+    /// `auto` measures what more and fewer of them bring, and keeps the server at its peak. A number is that,
+    /// whatever comes of it. `off` passes everything on at once.
+    proxy_limit: OrOff<OrAuto<Count>> = Some("auto"), Value, restart, "8";
+    /// How long clients wait for an answer of an application
+    /// A request that could not be answered by then is refused at once (503, with `Retry-After`).
+    proxy_patience: Time = Some("1s"), Value, restart, "\"5s\"";
+    /// Most time until a server of an application is connected
+    proxy_connect_timeout: Time = Some("5s"), Value, restart, "\"1s\"";
+    /// Most time until a server answers, and between two pieces of its answer
+    proxy_answer_timeout: Time = Some("30s"), Value, restart, "\"2min\"";
+    /// Most time for which a connection to a server is kept that serves nobody
+    proxy_keep_alive: Time = Some("60s"), Value, restart, "\"5s\"";
+    /// Length of a body up to which all of it is read before a server is asked
+    /// A slow client's body takes no place at the application so. A longer one is passed on as it comes.
+    proxy_body_size: Size = Some("1MiB"), Value, restart, "\"64KiB\"";
+    /// Most memory for bodies that slow clients have not sent or taken: auto is an eighth of memory
+    /// Beyond it applications wait for their clients.
+    proxy_memory: OrAuto<Size> = Some("auto"), Value, restart, "\"64MiB\"";
+    /// Most connections to servers of applications at a time
+    proxy_connections: Count = Some("1024"), Value, restart, "4096";
+}

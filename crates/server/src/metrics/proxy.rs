@@ -1,0 +1,127 @@
+//! The metrics of applications that requests are passed on to.
+
+use super::exposition::Exposition;
+use crate::proxy::{ProxyFigures, ProxyServerFigures};
+
+/// Adds the metrics of the proxy in the text form of Prometheus, version 0.0.4.
+pub fn proxy(figures: &ProxyFigures, text: &mut String) {
+    let mut out = Exposition::default();
+    out.gauge("staunch_proxy_held_bytes", "Bodies held for clients that send or take them slowly.")
+        .sample(&[], figures.held_bytes);
+    gauges(&figures.servers, &mut out);
+    counters(&figures.servers, &mut out);
+    text.push_str(&out.finish());
+}
+
+type Server = ProxyServerFigures;
+
+fn gauges(servers: &[Server], out: &mut Exposition) {
+    let limit = |server: &Server| match server.places.limit {
+        u32::MAX => f64::INFINITY,
+        limit => f64::from(limit),
+    };
+    let mut add = |name, help, value: &dyn Fn(&Server) -> f64| {
+        out.gauge(name, help);
+        servers.iter().for_each(|server| _ = out.sample(&labels(server), Number(value(server))));
+    };
+    add("staunch_proxy_limit", "Requests that a server is given at once.", &limit);
+    add("staunch_proxy_in_work", "Requests that a server works on.", &|one| one.places.in_work.into());
+    add("staunch_proxy_waiting", "Requests that wait for a server.", &|one| one.places.waiting.into());
+    add(
+        "staunch_proxy_rate",
+        "Answers a second of a server at its limit; 0 while it was never full.",
+        &|one| one.places.rate,
+    );
+    add("staunch_proxy_up", "1 unless requests go elsewhere because too many failed there.", &|one| {
+        f64::from(u8::from(one.is_well))
+    });
+}
+
+fn counters(servers: &[Server], out: &mut Exposition) {
+    let mut add = |name, help, value: &dyn Fn(&Server) -> f64| {
+        out.counter(name, help);
+        servers.iter().for_each(|server| _ = out.sample(&labels(server), Number(value(server))));
+    };
+    add("staunch_proxy_answers_total", "Answers of a server.", &|one| one.answers as f64);
+    add("staunch_proxy_errors_total", "Answers of a server with a status of 500 and above.", &|one| {
+        one.errors as f64
+    });
+    add("staunch_proxy_answer_seconds_total", "Time that answers took, all together.", &|one| one.in_work_s);
+    add("staunch_proxy_retries_total", "Requests that were tried once more.", &|one| one.retried as f64);
+    add("staunch_proxy_connections_total", "Connections made to a server.", &|one| one.links_opened as f64);
+    add(
+        "staunch_proxy_refused_total",
+        "Requests refused because they could not be answered in time.",
+        &|one| one.places.refused as f64,
+    );
+    add(
+        "staunch_proxy_unanswered_total",
+        "Requests that a server was given and that no client got an answer to.",
+        &|one| one.places.unanswered as f64,
+    );
+    out.counter("staunch_proxy_failures_total", "Requests that a server has failed, by the reason.");
+    for server in servers {
+        let reasons = [
+            ("unreachable", server.unreachable),
+            ("timeout", server.timed_out),
+            ("broken", server.broken),
+            ("short", server.short),
+        ];
+        for (reason, count) in reasons {
+            let [application, address] = labels(server);
+            out.sample(&[application, address, ("reason", reason)], count);
+        }
+    }
+}
+
+fn labels(server: &Server) -> [(&str, &str); 2] {
+    [("application", &server.application), ("server", &server.server)]
+}
+
+/// A number as Prometheus writes it.
+struct Number(f64);
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_infinite() { formatter.write_str("+Inf") } else { self.0.fmt(formatter) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use staunch_engine::PlacesFigures;
+
+    use super::*;
+
+    #[test]
+    fn each_server_has_its_lines() {
+        let server = ProxyServerFigures {
+            application: "127.0.0.1:1 127.0.0.1:2".into(),
+            server: "127.0.0.1:1".into(),
+            places: PlacesFigures { limit: u32::MAX, in_work: 3, ..PlacesFigures::default() },
+            is_well: true,
+            answers: 7,
+            errors: 0,
+            unreachable: 0,
+            timed_out: 2,
+            broken: 0,
+            short: 0,
+            retried: 0,
+            links_opened: 0,
+            in_work_s: 0.25,
+        };
+        let mut text = String::new();
+        proxy(&ProxyFigures { servers: vec![server], held_bytes: 5 }, &mut text);
+        let labels = "application=\"127.0.0.1:1 127.0.0.1:2\",server=\"127.0.0.1:1\"";
+        for line in [
+            "staunch_proxy_held_bytes 5".to_owned(),
+            format!("staunch_proxy_limit{{{labels}}} +Inf"),
+            format!("staunch_proxy_in_work{{{labels}}} 3"),
+            format!("staunch_proxy_answers_total{{{labels}}} 7"),
+            format!("staunch_proxy_answer_seconds_total{{{labels}}} 0.25"),
+            format!("staunch_proxy_failures_total{{{labels},reason=\"timeout\"}} 2"),
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The proxy: requests for some paths are answered by applications behind this server.
+//!
+//! It owns which server of an application a request goes to, when it goes there, and what becomes of it if
+//! that one fails. It must never open a socket itself (the engine connects), write a byte of HTTP (`relay` in
+//! `staunch_protocol` does), nor copy a body once more than the engine asks for.
+//!
+//! Words: an *application* is a group of *servers*, one address each. A server has *places*: so many requests
+//! it works on at once. Requests that find none stand in the *line*. A *link* is a connection to a server.
+//!
+//! The way of a request: rules of its site (`site`), a place (`application`, `staunch_engine::Places`), a link
+//! (`links`), the answer (`exchange`); `worker` is asked by the engine about all of them.
+
+mod application;
+mod config;
+mod exchange;
+mod links;
+mod mail;
+mod relaying;
+mod shared;
+mod worker;
+
+pub use config::{ProxyConfig, ProxyServer};
+pub(crate) use mail::ProxyMail;
+pub use shared::{ProxyFigures, ProxyServerFigures, ProxyShared};
+pub(crate) use worker::{ProxyErrand, ProxyWorker};

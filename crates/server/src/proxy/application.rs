@@ -1,0 +1,194 @@
+//! Applications, their servers, and which of these a request goes to.
+//!
+//! It owns what is known of a server's health. It must never ask a server anything.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use staunch_engine::Places;
+
+use super::config::{ProxyConfig, ProxyServer};
+
+/// Requests after which it is looked how many of them have failed: never a count alone.
+const HEALTH_REQUESTS: u32 = 20;
+/// For so long requests go elsewhere once half of them have failed, and at most, in milliseconds.
+const ILL_MS: u64 = 1_000;
+const ILL_MS_MAX: u64 = 30_000;
+
+/// A group of servers that answer the same.
+#[derive(Debug)]
+pub(super) struct Application {
+    /// As it was configured.
+    pub(super) name: Box<str>,
+    pub(super) servers: Vec<AppServer>,
+    /// Requests that are tried once more at present.
+    pub(super) retries: AtomicU32,
+}
+
+/// A server of an application.
+#[derive(Debug)]
+pub(super) struct AppServer {
+    pub(super) address: ProxyServer,
+    pub(super) places: Places,
+    pub(super) counts: ServerCounts,
+    health: Health,
+}
+
+/// What has happened to requests since the start.
+#[derive(Debug, Default)]
+pub(super) struct ServerCounts {
+    pub(super) answers: AtomicU64,
+    /// Answers of 500 and above.
+    pub(super) errors: AtomicU64,
+    pub(super) unreachable: AtomicU64,
+    pub(super) timed_out: AtomicU64,
+    /// Answers that were not HTTP.
+    pub(super) broken: AtomicU64,
+    /// Answers that ended before their length.
+    pub(super) short: AtomicU64,
+    pub(super) retried: AtomicU64,
+    pub(super) links_opened: AtomicU64,
+    /// Milliseconds that answers took, from the place to their end.
+    pub(super) in_work_ms: AtomicU64,
+}
+
+/// Whether a server is worth asking.
+#[derive(Debug, Default)]
+struct Health {
+    requests: AtomicU32,
+    failures: AtomicU32,
+    /// Nobody is sent there before, in milliseconds of the workers' clock.
+    ill_until_ms: AtomicU64,
+    ill_ms: AtomicU64,
+}
+
+/// A server of an application, for mail and links.
+#[derive(Debug, Clone)]
+pub(super) struct ServerName {
+    pub(super) application: Arc<Application>,
+    pub(super) index: usize,
+}
+
+impl ServerName {
+    pub(super) fn get(&self) -> &AppServer {
+        &self.application.servers[self.index]
+    }
+
+    /// Whether both name the same server.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.index == other.index && Arc::ptr_eq(&self.application, &other.application)
+    }
+}
+
+impl Application {
+    pub(super) fn new(name: &str, servers: &[ProxyServer], config: &ProxyConfig) -> Self {
+        let server = |address: &ProxyServer| AppServer {
+            address: address.clone(),
+            places: Places::new(config.limit, config.patience_ms),
+            counts: ServerCounts::default(),
+            health: Health::default(),
+        };
+        Self { name: name.into(), servers: servers.iter().map(server).collect(), retries: AtomicU32::new(0) }
+    }
+
+    /// The server for a request, by two drawn at random (`draw` is any number): the one with less before it.
+    /// Not `but`, if there is another. Those that fail are left out as long as there are others.
+    pub(super) fn choose(&self, draw: u64, but: Option<usize>, now_ms: u64) -> usize {
+        let count = self.servers.len();
+        if count == 1 {
+            return 0;
+        }
+        let fit: Vec<usize> = (0..count)
+            .filter(|index| but != Some(*index) && self.servers[*index].health.is_well(now_ms))
+            .collect();
+        let fit = if fit.is_empty() { (0..count).filter(|index| but != Some(*index)).collect() } else { fit };
+        let first = fit[draw as usize % fit.len()];
+        let second = fit[(draw >> 32) as usize % fit.len()];
+        let load = |index: usize| self.servers[index].places.load();
+        if load(second) < load(first) { second } else { first }
+    }
+
+    /// Whether one more request may be tried twice: at most one in ten of those in work.
+    pub(super) fn may_retry(&self) -> bool {
+        let in_work: u32 = self.servers.iter().map(|server| server.places.figures().in_work).sum();
+        self.retries.load(Relaxed) <= in_work / 10
+    }
+}
+
+impl AppServer {
+    /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere.
+    pub(super) fn note(&self, is_failure: bool, now_ms: u64) -> bool {
+        self.health.note(is_failure, now_ms)
+    }
+
+    /// Whether requests go there.
+    pub(super) fn is_well(&self, now_ms: u64) -> bool {
+        self.health.is_well(now_ms)
+    }
+}
+
+impl Health {
+    fn is_well(&self, now_ms: u64) -> bool {
+        self.ill_until_ms.load(Relaxed) <= now_ms
+    }
+
+    fn note(&self, is_failure: bool, now_ms: u64) -> bool {
+        let failures = self.failures.fetch_add(u32::from(is_failure), Relaxed) + u32::from(is_failure);
+        let requests = self.requests.fetch_add(1, Relaxed) + 1;
+        if requests < HEALTH_REQUESTS {
+            return false;
+        }
+        self.requests.store(0, Relaxed);
+        self.failures.store(0, Relaxed);
+        if failures * 2 < requests {
+            self.ill_ms.store(0, Relaxed);
+            return false;
+        }
+        let ill_ms = (self.ill_ms.load(Relaxed) * 2).clamp(ILL_MS, ILL_MS_MAX);
+        self.ill_ms.store(ill_ms, Relaxed);
+        self.ill_until_ms.store(now_ms + ill_ms, Relaxed);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn application(count: u16) -> Application {
+        let address = |port: u16| ProxyServer::Internet(([127, 0, 0, 1], 1000 + port).into());
+        let servers: Vec<_> = (0..count).map(address).collect();
+        Application::new("shop", &servers, &ProxyConfig::default())
+    }
+
+    #[test]
+    fn a_server_is_ill_by_the_share_of_failures_and_comes_back() {
+        let server = &application(1).servers[0];
+        assert!((0..19).all(|_| !server.note(true, 0)), "a count alone says nothing");
+        assert!(server.note(true, 100) && !server.is_well(1_099) && server.is_well(1_100));
+        assert!((0..40).all(|number| !server.note(number % 3 == 0, 2_000)), "a third fails");
+        for (round, ill_ms) in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].into_iter().enumerate() {
+            (0..20).for_each(|_| _ = server.note(true, 10_000));
+            assert!(!server.is_well(10_000 + ill_ms - 1) && server.is_well(10_000 + ill_ms), "{round}");
+        }
+    }
+
+    #[test]
+    fn the_server_with_less_before_it_is_chosen_and_an_ill_one_is_not() {
+        let servers = application(2);
+        let address = staunch_engine::Address {
+            worker: 0,
+            slot: 0,
+            generation: 0,
+            stream: staunch_engine::StreamRef::ONLY,
+        };
+        let _ = servers.servers[0].places.ask(address, 0, &mut Vec::new());
+        let draw = 1 << 32;
+        assert_eq!((servers.choose(draw, None, 0), servers.choose(draw, Some(1), 0)), (1, 0));
+        (0..20).for_each(|_| _ = servers.servers[1].note(true, 0));
+        assert_eq!(servers.choose(draw, None, 0), 0);
+        (0..20).for_each(|_| _ = servers.servers[0].note(true, 0));
+        assert_eq!(servers.choose(draw, None, 0), 1, "where all are ill, all are asked");
+    }
+}

@@ -1,0 +1,86 @@
+//! How requests are passed on, in the words of whoever configures it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use staunch_engine::{PlacesLimit, Target, TargetAddress, UpstreamTimeouts};
+
+/// Where a server of an application listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProxyServer {
+    /// TCP.
+    Internet(SocketAddr),
+    /// A Unix stream socket.
+    Unix(PathBuf),
+}
+
+impl ProxyServer {
+    /// The target that the engine connects to.
+    pub(super) fn target(&self) -> Target {
+        Target::new(match self {
+            Self::Internet(address) => TargetAddress::Internet(*address),
+            Self::Unix(file) => TargetAddress::Unix(file.clone()),
+        })
+    }
+}
+
+impl fmt::Display for ProxyServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(formatter),
+            Self::Unix(file) => write!(formatter, "unix:{}", file.display()),
+        }
+    }
+}
+
+/// How requests are passed on, to whichever application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// Until a server is connected, in milliseconds.
+    pub connect_ms: u32,
+    /// Between two steps of progress while a request is sent, in milliseconds.
+    pub send_ms: u32,
+    /// Until a server answers, and between two pieces of its answer, in milliseconds.
+    pub answer_ms: u32,
+    /// For how long a link is kept that serves nobody, in milliseconds.
+    pub idle_ms: u32,
+    /// How long clients wait for an answer, in milliseconds.
+    pub patience_ms: u32,
+    /// What sets how many requests a server works on at once.
+    pub limit: PlacesLimit,
+    /// Length of a request's body up to which it is there before a place is asked for, in bytes.
+    pub body_bytes_kept: usize,
+    /// Bodies of requests and answers that are held for slow clients, all together, in bytes.
+    pub memory_bytes: u64,
+    /// Links of each worker at a time.
+    pub links_max: u32,
+}
+
+impl ProxyConfig {
+    /// Deadlines of a link that serves an exchange.
+    pub(super) fn at_work(&self) -> UpstreamTimeouts {
+        UpstreamTimeouts { connect_ms: self.connect_ms, send_ms: self.send_ms, receive_ms: self.answer_ms }
+    }
+
+    /// Deadlines of a link that serves nobody.
+    pub(super) fn at_rest(&self) -> UpstreamTimeouts {
+        UpstreamTimeouts { receive_ms: self.idle_ms, ..self.at_work() }
+    }
+}
+
+impl Default for ProxyConfig {
+    fn default() -> Self {
+        Self {
+            connect_ms: 5_000,
+            send_ms: 60_000,
+            answer_ms: 30_000,
+            idle_ms: 60_000,
+            patience_ms: 1_000,
+            limit: PlacesLimit::Auto,
+            body_bytes_kept: 1 << 20,
+            memory_bytes: 256 << 20,
+            links_max: 1_024,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A request that is passed on, and its answer, from its first byte to its last.
+//!
+//! It owns what is held of both. It must never know a link or a place: who changes the stage does.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use staunch_engine::{Open, Piece, Upstream};
+use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
+use staunch_protocol::{BodyIn, Method, Request, Status};
+
+use super::application::{Application, ServerName};
+
+/// A request that is passed on, and what came of its answer.
+#[derive(Debug)]
+pub(super) struct Forwarded {
+    pub(super) application: Arc<Application>,
+    /// Field lines that the rules of its path add to the answer.
+    pub(super) lines: Vec<u8>,
+    pub(super) asker: Asker,
+    pub(super) is_head: bool,
+    pub(super) is_idempotent: bool,
+    /// Its client has shown credentials here.
+    pub(super) is_guarded: bool,
+    pub(super) stage: Stage,
+    /// The head as the application gets it, until its answer begins; empty before it is written.
+    pub(super) head: Vec<u8>,
+    pub(super) body: RequestBody,
+    pub(super) answer: RelayedAnswer,
+    pub(super) failure: Option<Failure>,
+    pub(super) has_retried: bool,
+    /// What was told last of what is held for the exchange, in bytes.
+    pub(super) told_bytes: usize,
+}
+
+/// Where a request stands.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// It has no place and wants none yet: its body is read, or it was answered.
+    Apart,
+    /// It stands in a server's line.
+    InLine(ServerName),
+    /// It has had a place since then, and no link so far.
+    Placed(ServerName, u64),
+    /// A server works on it since then.
+    AtWork(ServerName, Upstream, u64),
+}
+
+/// Who asks, as an application is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asker {
+    pub(super) client: Option<IpAddr>,
+    pub(super) is_secured: bool,
+    pub(super) is_trusted: bool,
+}
+
+/// The body of a request.
+#[derive(Debug, Default)]
+pub(super) struct RequestBody {
+    /// What came of it and was not sent, or may have to be sent again.
+    pub(super) kept: Vec<u8>,
+    /// It goes on as it comes: nothing is kept to be sent again.
+    pub(super) is_streamed: bool,
+    /// It goes in chunks.
+    pub(super) is_chunked: bool,
+    pub(super) has_ended: bool,
+}
+
+/// What came of an answer, and was not sent yet.
+#[derive(Debug, Default)]
+pub(super) struct RelayedAnswer {
+    pub(super) head: Option<AnswerHead>,
+    /// Fields of interim answers (103) that were not sent.
+    pub(super) interim: Vec<Vec<u8>>,
+    kept: VecDeque<Vec<u8>>,
+    kept_bytes: usize,
+    pub(super) trailers: Vec<u8>,
+    /// All of it has come.
+    pub(super) has_ended: bool,
+    /// The rest of it will never come.
+    pub(super) is_cut: bool,
+    /// Its client is being sent it.
+    pub(super) is_open: bool,
+    /// No more of it is taken from the server at present.
+    pub(super) is_held: bool,
+}
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(super) struct AnswerHead {
+    pub(super) status: Status,
+    pub(super) fields: Vec<u8>,
+    pub(super) length_bytes: Option<u64>,
+    pub(super) has_body: bool,
+}
+
+/// Why there is no answer of the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It could not be answered in time. Clients may come back within so many seconds.
+    Crowded { spread_s: u32 },
+    /// No server could be reached, or none has answered.
+    Unreachable,
+    /// The server has not answered in time.
+    TimedOut,
+    /// The answer is not HTTP, or could be read in two ways.
+    BadAnswer,
+    /// There are as many links as there may be, or nothing to make one of.
+    NoLink,
+    /// The request is not passed on.
+    Refused(RelayRefusal),
+}
+
+impl Forwarded {
+    pub(super) fn new(
+        application: Arc<Application>,
+        request: &Request<'_>,
+        asker: Asker,
+        lines: Vec<u8>,
+    ) -> Box<Self> {
+        let has_ended = request.content == BodyIn::None;
+        Box::new(Self {
+            application,
+            lines,
+            asker,
+            is_head: request.method == Method::Head,
+            is_idempotent: is_idempotent(request.method),
+            is_guarded: false,
+            stage: Stage::Apart,
+            head: Vec::new(),
+            body: RequestBody { has_ended, ..RequestBody::default() },
+            answer: RelayedAnswer::default(),
+            failure: None,
+            has_retried: false,
+            told_bytes: 0,
+        })
+    }
+
+    /// Writes the head for the application, unless it is there already.
+    pub(super) fn write_head(&mut self, request: &Request<'_>, pseudonym: &[u8]) -> Result<(), RelayRefusal> {
+        if !self.head.is_empty() {
+            return Ok(());
+        }
+        let body = match (self.body.has_ended, request.content) {
+            (_, BodyIn::None) => BodyIn::None,
+            (true, _) => BodyIn::Length(self.body.kept.len() as u64),
+            (false, content) => content,
+        };
+        self.body.is_chunked = body == BodyIn::Open;
+        let Asker { client, is_secured, is_trusted } = self.asker;
+        let forwarding = Forwarding {
+            client,
+            is_secured,
+            trusts: is_trusted,
+            host: HostRule::Kept,
+            path: request.path,
+            upgrades: false,
+            pseudonym,
+        };
+        write_request(request, &forwarding, body, &mut self.head)
+    }
+
+    /// What is held for the exchange, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        let answer = self.answer.head.as_ref().map_or(0, |head| head.fields.capacity());
+        self.head.capacity() + self.body.kept.capacity() + self.answer.kept_bytes + answer
+    }
+}
+
+impl RelayedAnswer {
+    /// Keeps a piece until there is room for it.
+    pub(super) fn keep(&mut self, piece: &[u8]) {
+        self.kept_bytes += piece.len();
+        self.kept.push_back(piece.to_vec());
+    }
+
+    /// Sends a piece, or keeps it behind those that wait.
+    pub(super) fn pass(&mut self, piece: &[u8], open: &mut Open<'_>) {
+        if self.kept.is_empty() && open.has_room() {
+            open.push(Piece::Bytes(piece.to_vec()));
+        } else {
+            self.keep(piece);
+        }
+    }
+
+    /// Sends of what is kept as much as there is room for, and the end behind all of it.
+    pub(super) fn pour(&mut self, open: &mut Open<'_>) {
+        while !self.kept.is_empty() && open.has_room() {
+            if let Some(piece) = self.kept.pop_front() {
+                self.kept_bytes -= piece.len();
+                open.push(Piece::Bytes(piece));
+            }
+        }
+        if !self.kept.is_empty() {
+            return;
+        }
+        match (self.is_cut, self.has_ended) {
+            (true, _) => open.abort(),
+            (false, true) => open.end_with(&std::mem::take(&mut self.trailers)),
+            (false, false) => {}
+        }
+    }
+
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// Takes all that is kept as one piece.
+    pub(super) fn take_kept(&mut self) -> Vec<u8> {
+        self.kept_bytes = 0;
+        match self.kept.len() {
+            1 => self.kept.pop_front().unwrap_or_default(),
+            _ => std::mem::take(&mut self.kept).into_iter().collect::<Vec<_>>().concat(),
+        }
+    }
+
+    /// Drops all that came of it.
+    pub(super) fn forget(&mut self) {
+        *self = Self { is_open: self.is_open, ..Self::default() };
+    }
+}

@@ -1,0 +1,175 @@
+//! What the proxies of all workers share.
+//!
+//! It must never forget an application: those of former settings stay, with what is known of their servers.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use staunch_engine::{Notice, PlacesFigures, Post};
+
+use super::application::{AppServer, Application, ServerCounts, ServerName};
+use super::config::{ProxyConfig, ProxyServer};
+use super::mail::ProxyMail;
+use crate::mail::Mail;
+use crate::owner::OwnerPart;
+use crate::problem::Problems;
+
+/// What the proxies of all workers share.
+pub struct ProxyShared {
+    pub(super) config: ProxyConfig,
+    /// The server's name in Via, by which a request is known that has come here before.
+    pub(super) pseudonym: Box<[u8]>,
+    pub(super) problems: Problems,
+    applications: Mutex<HashMap<Box<str>, Arc<Application>>>,
+    /// Bytes that are held for slow clients.
+    held_bytes: AtomicU64,
+    post: OnceLock<Post<Mail>>,
+    /// When a worker asked last, by the workers' clock.
+    pub(super) now_ms: AtomicU64,
+    pub(super) notice: Notice,
+}
+
+/// Figures of a server of an application.
+#[derive(Debug, Clone)]
+pub struct ProxyServerFigures {
+    /// The application, as it was configured.
+    pub application: String,
+    /// The server's address.
+    pub server: String,
+    /// Its places.
+    pub places: PlacesFigures,
+    /// Whether requests go there.
+    pub is_well: bool,
+    /// Answers since the start.
+    pub answers: u64,
+    /// Answers of 500 and above.
+    pub errors: u64,
+    /// Attempts to connect that have failed, and links that broke before an answer.
+    pub unreachable: u64,
+    /// Requests that were not answered in time.
+    pub timed_out: u64,
+    /// Answers that were not HTTP, or could be read in two ways.
+    pub broken: u64,
+    /// Answers that ended before their length.
+    pub short: u64,
+    /// Requests that were tried once more, elsewhere or anew.
+    pub retried: u64,
+    /// Links opened.
+    pub links_opened: u64,
+    /// Seconds that answers took, all together.
+    pub in_work_s: f64,
+}
+
+/// Figures of all that is passed on.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyFigures {
+    /// Each server of each application, in order of their names.
+    pub servers: Vec<ProxyServerFigures>,
+    /// Bytes that are held for slow clients.
+    pub held_bytes: u64,
+}
+
+impl ProxyShared {
+    /// What proxies share, before an application is known. `pseudonym` is a token that no other proxy on the
+    /// way has.
+    pub fn new(config: ProxyConfig, pseudonym: &str, notice: Notice) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            pseudonym: pseudonym.as_bytes().into(),
+            problems: Problems::new(),
+            applications: Mutex::default(),
+            held_bytes: AtomicU64::new(0),
+            post: OnceLock::new(),
+            now_ms: AtomicU64::new(0),
+            notice,
+        })
+    }
+
+    /// Makes applications known by their names. One that is known with other servers begins anew.
+    pub fn know(&self, applications: &[(String, Vec<ProxyServer>)]) {
+        let mut known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, servers) in applications {
+            let is_same =
+                |one: &Arc<Application>| one.servers.iter().map(|server| &server.address).eq(servers.iter());
+            if !known.get(&**name).is_some_and(is_same) {
+                known.insert((**name).into(), Arc::new(Application::new(name, servers, &self.config)));
+            }
+        }
+    }
+
+    /// Mail goes this way from now on.
+    pub fn start(&self, post: &Post<Mail>) {
+        let _ = self.post.set(post.clone());
+    }
+
+    /// Figures for people.
+    pub fn figures(&self) -> ProxyFigures {
+        let now_ms = self.now_ms.load(Relaxed);
+        let known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers: Vec<ProxyServerFigures> = known
+            .values()
+            .flat_map(|one| one.servers.iter().map(|server| figures_of(&one.name, server, now_ms)))
+            .collect();
+        servers
+            .sort_by(|one, other| (&one.application, &one.server).cmp(&(&other.application, &other.server)));
+        ProxyFigures { servers, held_bytes: self.held_bytes.load(Relaxed) }
+    }
+
+    pub(super) fn application(&self, name: &str) -> Option<Arc<Application>> {
+        self.applications.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Tells the worker of a request that stood in line what became of it.
+    pub(super) fn tell(&self, server: &ServerName, news: staunch_engine::PlaceNews) {
+        if let Some(post) = self.post.get() {
+            let mail = Mail::of_proxy(ProxyMail { server: server.clone(), news });
+            post.send_to_worker(news.address.worker, OwnerPart::Proxy.into(), mail);
+        }
+    }
+
+    /// What is held for slow clients has changed.
+    pub(super) fn hold(&self, before_bytes: usize, bytes: usize) {
+        if bytes >= before_bytes {
+            self.held_bytes.fetch_add((bytes - before_bytes) as u64, Relaxed);
+        } else {
+            self.held_bytes.fetch_sub((before_bytes - bytes) as u64, Relaxed);
+        }
+    }
+
+    /// Whether more may be held for slow clients.
+    pub(super) fn has_room(&self) -> bool {
+        self.held_bytes.load(Relaxed) < self.config.memory_bytes
+    }
+}
+
+fn figures_of(application: &str, server: &AppServer, now_ms: u64) -> ProxyServerFigures {
+    let ServerCounts {
+        answers,
+        errors,
+        unreachable,
+        timed_out,
+        broken,
+        short,
+        retried,
+        links_opened,
+        in_work_ms,
+    } = &server.counts;
+    let count = |count: &AtomicU64| count.load(Relaxed);
+    ProxyServerFigures {
+        application: application.to_owned(),
+        server: server.address.to_string(),
+        places: server.places.figures(),
+        is_well: server.is_well(now_ms),
+        answers: count(answers),
+        errors: count(errors),
+        unreachable: count(unreachable),
+        timed_out: count(timed_out),
+        broken: count(broken),
+        short: count(short),
+        retried: count(retried),
+        links_opened: count(links_opened),
+        in_work_s: count(in_work_ms) as f64 / 1e3,
+    }
+}

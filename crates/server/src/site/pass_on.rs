@@ -1,0 +1,56 @@
+//! Whether an application answers for a path, and whether a request may go there.
+//!
+//! It must never look at a file: what an application answers for need not be there.
+
+use std::sync::Arc;
+
+use staunch_engine::Answered;
+use staunch_protocol::http1::decode_path;
+
+use super::Site;
+use crate::errand::Errand;
+use crate::permission::{Asked, Passage, granted};
+use crate::rules::Ruling;
+
+/// Who answers a request.
+pub(crate) enum PassedOn<'e> {
+    /// The application that this ruling names. Field lines for the answer.
+    Application(Arc<Ruling>, Vec<u8>, Errand<'e>),
+    /// The site itself.
+    Site(Errand<'e>),
+    /// It is answered, or will be by mail.
+    Answered(Answered),
+}
+
+impl Site {
+    /// Tells who answers a request, by the rules of its path.
+    pub(crate) fn pass_on<'e>(&mut self, errand: Errand<'e>) -> PassedOn<'e> {
+        let Some(rules) = self.shared.load.rules.as_ref().filter(|rules| rules.have_proxy()) else {
+            return PassedOn::Site(errand);
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // A path that cannot be decoded, or leads out of the site, is refused by the site.
+        let decoded = decode_path(errand.request.path, &mut scratch).ok();
+        let ruling = decoded.and_then(|path| rules.of(path)).filter(|ruling| ruling.proxy.is_some());
+        let told = match (ruling, decoded) {
+            (Some(ruling), Some(path)) => self.pass_on_by(ruling, path, errand),
+            _ => PassedOn::Site(errand),
+        };
+        self.scratch = scratch;
+        told
+    }
+
+    fn pass_on_by<'e>(&mut self, ruling: Arc<Ruling>, path: &[u8], errand: Errand<'e>) -> PassedOn<'e> {
+        match self.permission.pass(&ruling, Asked::by_peer(path), &self.shared, errand) {
+            Passage::Open(errand) => {
+                errand.note_guard(Some(&ruling));
+                let lines = [ruling.lines.as_bytes(), &granted(&ruling, errand.request)].concat();
+                PassedOn::Application(ruling, lines, errand)
+            }
+            Passage::Answered(answered) => PassedOn::Answered(answered),
+            Passage::Refused(problem, errand) => {
+                PassedOn::Answered(self.refuse_under(problem, Some(&ruling), errand))
+            }
+        }
+    }
+}
