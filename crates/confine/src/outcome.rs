@@ -81,10 +81,13 @@ impl fmt::Display for Confinement {
             let read = self.paths.read.iter().map(|folder| format!("{} (read)", folder.display()));
             let devices = self.paths.devices.iter().map(|device| format!("{} (device)", device.display()));
             let write = self.paths.write.iter().map(|folder| format!("{} (write)", folder.display()));
-            parts.push(format!(
-                "file system: {}",
-                read.chain(devices).chain(write).collect::<Vec<_>>().join(", ")
-            ));
+            let folders: Vec<String> = read.chain(devices).chain(write).collect();
+            let folders = if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") };
+            parts.push(format!("file system: {folders}"));
+            let ports: Vec<String> = self.paths.ports.iter().map(u16::to_string).collect();
+            if !ports.is_empty() {
+                parts.push(format!("connects to ports {}", ports.join(", ")));
+            }
         }
         parts.extend(self.missing.iter().cloned());
         formatter.write_str(&parts.join("; "))

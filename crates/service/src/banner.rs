@@ -59,7 +59,10 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if sites.len() > 1 {
         sites.iter().for_each(|site| line(format!("  site         {}", describe_site(site))));
     }
-    line(format!("  listing      {}", listing(sites, told.has_file)));
+    let has_files = sites.iter().any(|site| site.content.root.is_some());
+    if has_files {
+        line(format!("  listing      {}", listing(sites, told.has_file)));
+    }
     line(format!("  engine       {io} ({why_io})"));
     line(format!("  workers      {}", engine.describe_workers()));
     line(format!("  connections  at most {connections} ({why_connections})"));
@@ -70,7 +73,9 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if let Some(advice) = confinement::advice() {
         line(format!("  user         {advice}"));
     }
-    line(format!("  content      {}", describe(&told.config.default_site().content)));
+    if has_files {
+        line(format!("  content      {}", describe(&told.config.default_site().content)));
+    }
     out.say(&lines.join("\n"));
 }
 

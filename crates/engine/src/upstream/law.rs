@@ -21,6 +21,8 @@
 //!   tried so: otherwise less can only do harm.
 //! - **A guard on what waits inside.** The limit is at most `X (R_low + patience / 4)`. `R_low` is `R` at the
 //!   lowest limit known; what is known of it fades, for services change.
+//! - **Silence is no evidence.** While nothing is known of a server and no answer comes for twice the patience,
+//!   it is given twice as much, up to 64 at once.
 //! - **Noise is no evidence.** What trials brought is added up until it decides, and fades with half a
 //!   minute. A trial that is known to bring nothing becomes rarer.
 //! - **Changes are not waited for.** When half a second brings less than half of what was known, and chance
@@ -74,6 +76,10 @@ const INSIDE_PART: f64 = 0.25;
 const IDLE_INSIDE: f64 = 1.25;
 /// Part of the patience up to which a trial may lengthen the time in work, unless it is a rare one.
 const LATE_PART: f64 = 0.75;
+/// Times the patience for which a server may be silent before it is given more.
+const SILENCE_PATIENCES: f64 = 2.0;
+/// A server that was never heard is not given more at once.
+const SILENT_LIMIT_MAX: f64 = 64.0;
 /// No server is given more at once.
 const LIMIT_MAX: f64 = 65_536.0;
 
@@ -163,8 +169,23 @@ impl LimitLaw {
             self.window.see(seen);
             if self.is_window_over() {
                 self.end_window();
+            } else if self.is_silent() {
+                self.give_more_to_silent();
             }
         }
+    }
+
+    /// Whether no answer came for long, from a server whose limit is not known yet.
+    fn is_silent(&self) -> bool {
+        let Windows { answers, seconds, .. } = self.window;
+        self.half.is_some() && answers < 1.0 && seconds > SILENCE_PATIENCES * self.patience_s
+    }
+
+    /// Nothing is known of a limit at which no answer comes: requests that last for minutes, as long polls
+    /// do, may have taken all places.
+    fn give_more_to_silent(&mut self) {
+        self.limit = (2.0 * self.limit).min(SILENT_LIMIT_MAX).max(self.limit);
+        self.window = Windows::default();
     }
 
     fn is_window_over(&self) -> bool {

@@ -4,7 +4,7 @@
 //! `Places` owns the ledger, the law that sets its limit, and the line. It must never read a clock, nor send
 //! mail: whose turn it is, the caller tells. Order of calls: [`Places::ask`] for each request; then
 //! [`Places::give_back`] once for each place taken or granted, and [`Places::leave`] for each request that
-//! waits and is not wanted any more.
+//! waits and is not wanted any more; [`Places::tick`] some times a second while any waits.
 //!
 //! A place is taken and given back without a lock as long as no request waits. A request that finds none
 //! stands in line before it looks once more, and who gives one back looks at the line behind that: one of
@@ -210,6 +210,16 @@ impl Places {
             let mut desk = self.desk();
             self.look(&mut desk, now_ms, news);
         }
+    }
+
+    /// Looks after those who wait, where nothing else happens: who has waited for too long is told, and a
+    /// limit that has grown lets others in. Whether any waits on.
+    pub fn tick(&self, now_ms: u64, news: &mut Vec<PlaceNews>) -> bool {
+        if self.waiting.load(SeqCst) > 0 {
+            let mut desk = self.desk();
+            self.look(&mut desk, now_ms, news);
+        }
+        self.waiting.load(SeqCst) > 0
     }
 
     /// A request that waits is not wanted any more. `false`: it has a place already, or was refused, and the

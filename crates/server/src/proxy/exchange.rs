@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Open, Piece, Upstream};
 use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
-use staunch_protocol::{BodyIn, Method, Request, Status};
+use staunch_protocol::{BodyIn, Fields, Method, Request, Status};
 
 use super::application::{Application, ServerName};
 
@@ -43,8 +43,8 @@ pub(super) enum Stage {
     InLine(ServerName),
     /// It has had a place since then, and no link so far.
     Placed(ServerName, u64),
-    /// A server works on it since then.
-    AtWork(ServerName, Upstream, u64),
+    /// A server works on it, since then; without a time it does so beside its places.
+    AtWork(ServerName, Upstream, Option<u64>),
 }
 
 /// Who asks, as an application is told.
@@ -159,6 +159,15 @@ impl Forwarded {
             pseudonym,
         };
         write_request(request, &forwarding, body, &mut self.head)
+    }
+
+    /// Whether the rest of the answer is for its client, and takes no place of its server any more: a stream of
+    /// events, or one that its client takes slowly.
+    pub(super) fn is_stream(&self) -> bool {
+        let Some(head) = &self.answer.head else { return self.answer.is_held };
+        let mut types =
+            Fields::new(&head.fields).iter().filter(|field| field.0.eq_ignore_ascii_case(b"content-type"));
+        types.any(|(_, value)| value.starts_with(b"text/event-stream"))
     }
 
     /// What is held for the exchange, in bytes.

@@ -3,11 +3,13 @@
 //! It must never forget an application: those of former settings stay, with what is known of their servers.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use staunch_engine::{Notice, PlacesFigures, Post};
+use staunch_engine::{Notice, PlaceNews, PlacesFigures, Post, monotonic_ns};
 
 use super::application::{AppServer, Application, ServerCounts, ServerName};
 use super::config::{ProxyConfig, ProxyServer};
@@ -15,6 +17,9 @@ use super::mail::ProxyMail;
 use crate::mail::Mail;
 use crate::owner::OwnerPart;
 use crate::problem::Problems;
+
+/// Time between two looks at lines while there are any: less than a person notices.
+const TEND_LINES_EVERY: Duration = Duration::from_millis(50);
 
 /// What the proxies of all workers share.
 pub struct ProxyShared {
@@ -29,6 +34,10 @@ pub struct ProxyShared {
     /// When a worker asked last, by the workers' clock.
     pub(super) now_ms: AtomicU64,
     pub(super) notice: Notice,
+    /// Whether some request stands in line, for the thread that looks after them.
+    has_lines: Mutex<bool>,
+    line_began: Condvar,
+    has_ended: AtomicBool,
 }
 
 /// Figures of a server of an application.
@@ -84,6 +93,9 @@ impl ProxyShared {
             post: OnceLock::new(),
             now_ms: AtomicU64::new(0),
             notice,
+            has_lines: Mutex::new(false),
+            line_began: Condvar::new(),
+            has_ended: AtomicBool::new(false),
         })
     }
 
@@ -99,9 +111,59 @@ impl ProxyShared {
         }
     }
 
-    /// Mail goes this way from now on.
-    pub fn start(&self, post: &Post<Mail>) {
+    /// Mail goes this way from now on, and lines are looked after until [`ProxyShared::end`].
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn start(self: &Arc<Self>, post: &Post<Mail>) -> io::Result<()> {
         let _ = self.post.set(post.clone());
+        let shared = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("proxy-lines".into());
+        thread.spawn(move || shared.tend_lines()).map(drop)
+    }
+
+    /// Nobody looks after lines any more.
+    pub fn end(&self) {
+        self.has_ended.store(true, Relaxed);
+        self.look_after_lines();
+    }
+
+    /// Looks after lines as long as there are any, and then waits for the next.
+    fn tend_lines(&self) {
+        let mut news = Vec::new();
+        while !self.has_ended.load(Relaxed) {
+            let has_lines = self.has_lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = self.line_began.wait_while(has_lines, |has_lines| !*has_lines);
+            *waited.unwrap_or_else(PoisonError::into_inner) = false;
+            // tidy: allow(clock): looking again is all this thread does.
+            std::thread::sleep(TEND_LINES_EVERY);
+            if self.tick_all(&mut news) {
+                self.look_after_lines();
+            }
+        }
+    }
+
+    /// Whether any request waits on.
+    fn tick_all(&self, news: &mut Vec<PlaceNews>) -> bool {
+        let applications: Vec<Arc<Application>> =
+            self.applications.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut has_lines = false;
+        for application in applications {
+            for index in 0..application.servers.len() {
+                let server = ServerName { application: Arc::clone(&application), index };
+                has_lines |= server.get().places.tick(monotonic_ns() / 1_000_000, news);
+                news.drain(..).for_each(|one| self.tell(&server, one));
+            }
+        }
+        has_lines
+    }
+
+    /// A request stands in line.
+    pub(super) fn look_after_lines(&self) {
+        let mut has_lines = self.has_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *has_lines, true) {
+            self.line_began.notify_one();
+        }
     }
 
     /// Figures for people.
@@ -122,7 +184,7 @@ impl ProxyShared {
     }
 
     /// Tells the worker of a request that stood in line what became of it.
-    pub(super) fn tell(&self, server: &ServerName, news: staunch_engine::PlaceNews) {
+    pub(super) fn tell(&self, server: &ServerName, news: PlaceNews) {
         if let Some(post) = self.post.get() {
             let mail = Mail::of_proxy(ProxyMail { server: server.clone(), news });
             post.send_to_worker(news.address.worker, OwnerPart::Proxy.into(), mail);

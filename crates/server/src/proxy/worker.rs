@@ -207,7 +207,7 @@ impl ProxyWorker {
     }
 
     /// Sends what is kept, and takes more from the server if there is little.
-    fn pour(&self, forwarded: &mut Forwarded, open: &mut Open<'_>) {
+    fn pour(&mut self, forwarded: &mut Forwarded, open: &mut Open<'_>) {
         forwarded.answer.pour(open);
         let kept_bytes = forwarded.answer.kept_bytes();
         open.note_held(kept_bytes);
@@ -217,6 +217,7 @@ impl ProxyWorker {
         if is_full && !forwarded.answer.is_held {
             forwarded.answer.is_held = true;
             open.outbox().upstreams().hold(link);
+            self.free_place(forwarded);
         } else if forwarded.answer.is_held && kept_bytes <= kept_max / 2 {
             forwarded.answer.is_held = false;
             open.outbox().upstreams().go_on(link);
@@ -303,6 +304,7 @@ impl ProxyWorker {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
         match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
+            Ok(Relayed::More) if forwarded.is_stream() => self.free_place(&mut forwarded),
             Ok(Relayed::More) => {}
             Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
             Err(fault) => self.fail(&mut forwarded, upstream, Trouble::Fault(fault), address, outbox),
@@ -351,14 +353,12 @@ impl ProxyWorker {
 
     /// The answer of a server is complete: its place and its link are for others.
     fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
-        let Stage::AtWork(server, link, since_ms) = std::mem::replace(&mut forwarded.stage, Stage::Apart)
-        else {
+        self.free_place(forwarded);
+        let Stage::AtWork(server, link, _) = std::mem::replace(&mut forwarded.stage, Stage::Apart) else {
             return;
         };
-        let in_work_ms = self.now_ms.saturating_sub(since_ms);
         let counts = &server.get().counts;
         counts.answers.fetch_add(1, Relaxed);
-        counts.in_work_ms.fetch_add(in_work_ms, Relaxed);
         let is_error = forwarded.answer.head.as_ref().is_some_and(|head| head.status.code() >= 500);
         counts.errors.fetch_add(u64::from(is_error), Relaxed);
         self.note_health(&server, false);
@@ -367,7 +367,16 @@ impl ProxyWorker {
         } else {
             self.links.close(link, outbox);
         }
-        self.give_back(&server, GivenBack::Answered { in_work_ms: in_work_ms as u32 });
+    }
+
+    /// A server has done its work for an exchange: its place is for others.
+    fn free_place(&mut self, forwarded: &mut Forwarded) {
+        let Stage::AtWork(server, _, since_ms) = &mut forwarded.stage else { return };
+        let (server, Some(since_ms)) = (server.clone(), since_ms.take()) else { return };
+        let in_work_ms = self.now_ms.saturating_sub(since_ms);
+        server.get().counts.in_work_ms.fetch_add(in_work_ms, Relaxed);
+        let in_work_ms = u32::try_from(in_work_ms).unwrap_or(u32::MAX);
+        self.give_back(&server, GivenBack::Answered { in_work_ms });
     }
 
     /// A server will not answer: the request is tried once more, or there is no answer.
@@ -379,7 +388,9 @@ impl ProxyWorker {
         address: Address,
         outbox: &Outbox,
     ) {
-        let Stage::AtWork(server, ..) = std::mem::replace(&mut forwarded.stage, Stage::Apart) else { return };
+        let Stage::AtWork(server, _, since_ms) = std::mem::replace(&mut forwarded.stage, Stage::Apart) else {
+            return;
+        };
         let link = self.links.forget(upstream);
         outbox.upstreams().close(upstream);
         let (has_begun, may_have_sent, was_used) = link.map_or((true, true, false), |link| {
@@ -389,7 +400,9 @@ impl ProxyWorker {
         // A server may close a link at rest whenever it likes.
         let is_failure = !(was_used && !has_begun && trouble.is_end());
         self.note_health(&server, is_failure);
-        self.give_back(&server, GivenBack::Unanswered);
+        if since_ms.is_some() {
+            self.give_back(&server, GivenBack::Unanswered);
+        }
         if forwarded.answer.is_open {
             forwarded.answer.is_cut = true;
             return;
@@ -432,7 +445,10 @@ impl ProxyWorker {
         self.tell(&server, news);
         match answer {
             PlaceAnswer::Taken => forwarded.stage = Stage::Placed(server, now_ms),
-            PlaceAnswer::Waits => forwarded.stage = Stage::InLine(server),
+            PlaceAnswer::Waits => {
+                forwarded.stage = Stage::InLine(server);
+                self.shared.look_after_lines();
+            }
             PlaceAnswer::Refused { spread_s } => {
                 let spread_s = 1 + (self.draw() % u64::from(spread_s)) as u32;
                 forwarded.failure = Some(Failure::Crowded { spread_s });
@@ -467,7 +483,7 @@ impl ProxyWorker {
         if let Some(link) = self.links.get_mut(link) {
             link.reader.begin(forwarded.is_head);
         }
-        forwarded.stage = Stage::AtWork(server, link, since_ms);
+        forwarded.stage = Stage::AtWork(server, link, Some(since_ms));
         send_request(forwarded, link, request.content, outbox);
     }
 
@@ -538,10 +554,12 @@ impl ProxyWorker {
             Stage::Apart => {}
             Stage::InLine(server) => _ = server.get().places.leave(address),
             Stage::Placed(server, _) => self.give_back(&server, GivenBack::Unanswered),
-            Stage::AtWork(server, link, _) => {
+            Stage::AtWork(server, link, since_ms) => {
                 // The engine closes it with the exchange.
                 self.links.forget(link);
-                self.give_back(&server, GivenBack::Unanswered);
+                if since_ms.is_some() {
+                    self.give_back(&server, GivenBack::Unanswered);
+                }
             }
         }
     }

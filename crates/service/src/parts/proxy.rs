@@ -78,7 +78,9 @@ impl Part for ProxyPart {
     }
 
     fn start(&self, around: &Surroundings<'_>) -> Result<Vec<String>, Failure> {
-        self.shared.iter().for_each(|shared| shared.start(&around.post));
+        if let Some(shared) = &self.shared {
+            shared.start(&around.post).map_err(|error| format!("cannot start a thread: {error}"))?;
+        }
         Ok(std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
@@ -89,6 +91,10 @@ impl Part for ProxyPart {
             self.shared.iter().for_each(|shared| shared.know(&applications));
             faults
         }))
+    }
+
+    fn end(&self) {
+        self.shared.iter().for_each(|shared| shared.end());
     }
 
     fn metrics(&self, text: &mut String) {
