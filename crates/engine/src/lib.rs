@@ -58,7 +58,8 @@ pub use staunch_netio::{
 };
 pub use staunch_tls::ClientIdentity;
 pub use upstream::{
-    GivenBack, LimitLaw, Observation, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit, Served,
-    Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams, WaitingLine,
+    GivenBack, LawReason, LimitLaw, Observation, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit,
+    PlacesStep, Served, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams,
+    WaitingLine,
 };
 pub use worker::Worker;

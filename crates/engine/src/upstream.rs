@@ -23,9 +23,9 @@ use std::cell::{Cell, RefCell};
 
 use staunch_netio::{Slot, Target};
 
-pub use self::law::{LimitLaw, Observation};
+pub use self::law::{LawReason, LimitLaw, Observation};
 pub use self::line::{Served, WaitingLine};
-pub use self::places::{GivenBack, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit};
+pub use self::places::{GivenBack, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit, PlacesStep};
 pub(crate) use self::row::{UpstreamNews, UpstreamRow, UpstreamStep};
 use self::table::UpstreamTable;
 pub use self::words::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts};

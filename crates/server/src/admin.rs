@@ -24,6 +24,7 @@ const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the p
     /status.json  what `staunch top` shows\n\
     /operator     the same as a page that lives; a browser gets it at / too\n";
 /// Pages that exist only where their part does.
+const PROXY: &str = "/proxy        the applications behind, and how their limits came to be\n";
 const FABRIC: &str = "/fabric       the other servers of this LAN\n";
 
 /// Where the page for people stands.
@@ -137,7 +138,8 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
     Some(match path {
         b"/" => {
             let fabric = if sources.fabric().is_some() { FABRIC } else { "" };
-            Page::text(Status::OK, &[INDEX, fabric].concat())
+            let proxy = if sources.proxy().is_some() { PROXY } else { "" };
+            Page::text(Status::OK, &[INDEX, proxy, fabric].concat())
         }
         b"/metrics" => {
             let more = more.map(|more| more()).unwrap_or_default();
@@ -159,6 +161,12 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
             Page { status: Status::OK, media: "text/html; charset=utf-8", lines, body }
         }
         b"/status.json" => Page::json(&sources.snapshot()),
+        b"/proxy" => match sources.proxy() {
+            Some(figures) => Page::text(Status::OK, &figures.page()),
+            None => {
+                Page::text(Status::NOT_FOUND, "no site has an application: see `proxy` in the settings\n")
+            }
+        },
         b"/fabric" => match sources.fabric() {
             Some(figures) => Page::text(Status::OK, &figures.page()),
             None => Page::text(Status::NOT_FOUND, "there is no fabric: see `fabric` in the settings\n"),

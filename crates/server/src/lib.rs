@@ -51,7 +51,7 @@ pub use live::{
     LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
 pub use mail::Mail;
-pub use proxy::{ProxyConfig, ProxyFigures, ProxyServer, ProxyServerFigures, ProxyShared};
+pub use proxy::{ProxyConfig, ProxyFigures, ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep};
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;
 pub use sites::{PreparedSites, Replaced, SitesShared};

@@ -13,6 +13,7 @@
 mod application;
 mod config;
 mod exchange;
+mod figures;
 mod links;
 mod mail;
 mod relaying;
@@ -20,6 +21,7 @@ mod shared;
 mod worker;
 
 pub use config::{ProxyConfig, ProxyServer};
+pub use figures::{ProxyFigures, ProxyServerFigures, ProxyStep};
 pub(crate) use mail::ProxyMail;
-pub use shared::{ProxyFigures, ProxyServerFigures, ProxyShared};
+pub use shared::ProxyShared;
 pub(crate) use worker::{ProxyErrand, ProxyWorker};

@@ -17,6 +17,10 @@ pub(crate) fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
             words.push("--help".into());
         }
         Some("version" | "-v") if words.len() == 2 => words[1] = "--version".into(),
+        // Everything else behind this word is a server.
+        Some("proxy") if words.get(2).is_some_and(|word| word == "explain") => {
+            words.splice(1..3, ["proxy-explain".into()]);
+        }
         _ => {}
     }
     instruments::set_apart(&mut words);
@@ -53,6 +57,8 @@ mod tests {
             ("staunch help load sweep", "staunch load -- sweep --help"),
             ("staunch version", "staunch --version"),
             ("staunch -v", "staunch --version"),
+            ("staunch proxy explain --admin :1", "staunch proxy-explain --admin :1"),
+            ("staunch proxy 8000", "staunch proxy 8000"),
             ("staunch serve help", "staunch serve help"),
             ("staunch serve -v", "staunch serve -v"),
             ("staunch", "staunch"),

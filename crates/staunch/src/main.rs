@@ -56,6 +56,9 @@ enum Subcommands {
     Serve(Box<config::Arguments>),
     /// Pass requests on to an application, and keep it at its peak
     Proxy(Box<config::ProxyArguments>),
+    /// Say how the limits of applications came to be in the last minute: `staunch proxy explain`
+    #[command(hide = true)]
+    ProxyExplain(top::Where),
     /// Show the effective settings, a file to begin with, or every key
     Config(config::ConfigCommand),
     /// Have a running server read its configuration again, and say what came of it
@@ -128,6 +131,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         }
         Some(Subcommands::Serve(arguments)) => serve::run(&arguments).map(done),
         Some(Subcommands::Proxy(arguments)) => serve::run_proxy(&arguments).map(done),
+        Some(Subcommands::ProxyExplain(place)) => top::explain_proxy(&place).map(done),
         Some(Subcommands::Config(command)) => config::run(&command).map(done),
         Some(Subcommands::Reload(which)) => control::reload(&which),
         Some(Subcommands::Stop(arguments)) => control::stop(&arguments),

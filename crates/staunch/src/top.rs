@@ -32,9 +32,9 @@ const STEPS_KEPT_MAX: usize = 240;
 /// Between two looks, to say the first rates soon.
 const FIRST_STEP: Duration = Duration::from_millis(250);
 
-/// What the command line says.
+/// Where a server tells about itself.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Where {
     /// Admin address of the server, or its socket; else what `admin` is in its settings, or 127.0.0.1:9090
     #[arg(long, value_name = "ADDR|PATH")]
     admin: Option<String>,
@@ -42,6 +42,29 @@ pub(crate) struct Arguments {
     /// File with the server's settings; else that of the service, /etc/staunch/staunch.toml
     #[arg(long, short, value_name = "FILE", conflicts_with = "admin")]
     config: Option<PathBuf>,
+}
+
+impl Where {
+    /// The admin address.
+    fn admin(&self) -> Result<String, Failure> {
+        control::admin_of(self.admin.as_deref(), self.config.clone())
+    }
+}
+
+/// Prints how the limits of applications came to be.
+///
+/// # Errors
+/// When the server cannot be asked, or has no application.
+pub(crate) fn explain_proxy(place: &Where) -> Result<(), Failure> {
+    output::print(&fetch::page(&place.admin()?, "/proxy")?);
+    Ok(())
+}
+
+/// What the command line says.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    place: Where,
 
     /// Time between two looks
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "1s")]
@@ -61,7 +84,7 @@ pub(crate) struct Arguments {
 /// # Errors
 /// When the server cannot be asked.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let admin = control::admin_of(arguments.admin.as_deref(), arguments.config.clone())?;
+    let admin = arguments.place.admin()?;
     if arguments.json {
         output::print(&format!("{}\n", fetch::text(&admin)?.trim_end()));
         return Ok(ExitCode::SUCCESS);

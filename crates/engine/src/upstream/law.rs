@@ -115,6 +115,55 @@ pub struct LimitLaw {
     /// Answers and seconds since it was looked whether the rate has fallen, and the rate known then.
     recent: (f64, f64),
     expected_rate: f64,
+    reason: LawReason,
+}
+
+/// Why the limit is what it is, and what goes on: for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LawReason {
+    /// Nothing is known yet.
+    Beginning,
+    /// The limit doubles: the rate grew with it.
+    Doubling,
+    /// The limit stopped to double: the rate did not grow.
+    KneeFound,
+    /// No answer came for long, so the server is given more.
+    Silent,
+    /// The limit stands, and is measured.
+    Measuring,
+    /// More is tried.
+    TryingMore,
+    /// Fewer are tried.
+    TryingFewer,
+    /// More brought more.
+    MoreWasBetter,
+    /// Fewer brought as much.
+    FewerWereEnough,
+    /// More would wait inside for too long.
+    Guard,
+    /// The server has become slower.
+    Slower,
+    /// The server has become faster.
+    Faster,
+}
+
+impl std::fmt::Display for LawReason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Beginning => "nothing is known yet",
+            Self::Doubling => "doubles: the rate grew with the limit",
+            Self::KneeFound => "stops to double: the rate did not grow",
+            Self::Silent => "no answer for long: more is given",
+            Self::Measuring => "measures the limit",
+            Self::TryingMore => "tries more",
+            Self::TryingFewer => "tries fewer",
+            Self::MoreWasBetter => "more brought more",
+            Self::FewerWereEnough => "fewer brought as much",
+            Self::Guard => "more would wait inside for too long",
+            Self::Slower => "the server has become slower",
+            Self::Faster => "the server has become faster",
+        })
+    }
 }
 
 impl LimitLaw {
@@ -135,7 +184,13 @@ impl LimitLaw {
             low: None,
             recent: (0.0, 0.0),
             expected_rate: 0.0,
+            reason: LawReason::Beginning,
         }
+    }
+
+    /// Why the limit is what it is.
+    pub fn reason(&self) -> LawReason {
+        self.reason
     }
 
     /// How many requests may be in work now.
@@ -185,6 +240,7 @@ impl LimitLaw {
     /// do, may have taken all places.
     fn give_more_to_silent(&mut self) {
         self.limit = (2.0 * self.limit).min(SILENT_LIMIT_MAX).max(self.limit);
+        self.reason = LawReason::Silent;
         self.window = Windows::default();
     }
 
@@ -227,6 +283,11 @@ impl LimitLaw {
         // A trial is compared with windows of the limit itself, so there has to be one.
         if self.half.is_none() && self.known.answers > 0.0 {
             self.trial = self.next_trial(window);
+            self.reason = match self.trial {
+                LimitTrial::None => self.reason,
+                trial if trial.is_down() => LawReason::TryingFewer,
+                _ => LawReason::TryingMore,
+            };
         }
         self.was_shedding = false;
         self.has_begun = self.limit() == before;
@@ -261,12 +322,14 @@ impl LimitLaw {
             let most = growth * self.most(half.with(&window).rate());
             let is_open = 2.0 * self.limit < most;
             self.limit = most.min(2.0 * self.limit);
+            self.reason = if is_open { LawReason::Doubling } else { LawReason::Guard };
             if is_open {
                 self.half = Some(window);
                 return;
             }
         } else if gain < DOUBLING_GAIN_MIN / 2.0 {
             self.limit = (self.limit / 2.0).max(1.0);
+            self.reason = LawReason::KneeFound;
         }
         self.forget();
     }
@@ -296,8 +359,10 @@ impl LimitLaw {
         let (gain, error) = gain(window, &self.known);
         if gain.abs() <= CHANGE_MIN || gain.abs() <= CHANGE_ERRORS_MIN * error {
             self.known.add(window);
+            self.reason = LawReason::Measuring;
             return;
         }
+        self.reason = if gain > 0.0 { LawReason::Faster } else { LawReason::Slower };
         self.forget();
         self.low = None;
         if gain > 0.0 {
@@ -315,10 +380,12 @@ impl LimitLaw {
             let is_same = gain > -LOSS_MAX && error <= LOSS_MAX;
             if is_better || is_same {
                 self.limit = trial.limit(self.limit);
+                self.reason = LawReason::FewerWereEnough;
                 return self.forget();
             }
         } else if is_better || !is_hopeless && self.due.is_up_in_doubt() {
             self.limit = trial.limit(self.limit);
+            self.reason = LawReason::MoreWasBetter;
             let known = self.known;
             self.forget();
             self.half = is_better.then_some(known);
@@ -350,6 +417,7 @@ impl LimitLaw {
         self.forget();
         self.expected_rate *= FALL_PART;
         self.limit = self.limit.min(self.most(self.expected_rate));
+        self.reason = LawReason::Slower;
         self.begin_window(&window, before);
     }
 
@@ -374,6 +442,7 @@ impl LimitLaw {
         let most = self.most(self.known.rate());
         if self.known.answers > 0.0 && self.limit > most {
             self.limit = most;
+            self.reason = LawReason::Guard;
             self.forget();
         }
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::law::{LimitLaw, Observation};
+use super::law::{LawReason, LimitLaw, Observation};
 use super::line::{Served, WaitingLine};
 use crate::exchange::address::Address;
 
@@ -23,6 +23,9 @@ use crate::exchange::address::Address;
 const STEP_MS: u64 = 10;
 /// Milliseconds after which arrivals are counted while no request waits.
 const COUNT_MS: u64 = 31;
+/// Steps that are kept for people: those of a minute, and at most so many.
+const STEPS_KEPT_MS: u64 = 60_000;
+const STEPS_KEPT_MAX: usize = 240;
 /// Longest time that refused clients are asked to stay away, in seconds.
 const SPREAD_S_MAX: u32 = 30;
 
@@ -92,6 +95,17 @@ pub struct PlacesFigures {
     pub unanswered: u64,
 }
 
+/// A moment in the life of a server's places, for people.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlacesStep {
+    /// When, in milliseconds of the workers' clock.
+    pub at_ms: u64,
+    /// The figures then.
+    pub figures: PlacesFigures,
+    /// What the law was about; `None` where no law sets the limit.
+    pub reason: Option<LawReason>,
+}
+
 /// The places of one server.
 #[derive(Debug)]
 pub struct Places {
@@ -121,6 +135,8 @@ struct Desk {
     queue: VecDeque<(Address, u64)>,
     was_full: bool,
     was_shedding: bool,
+    /// What was decided lately.
+    steps: VecDeque<PlacesStep>,
 }
 
 impl Places {
@@ -153,6 +169,7 @@ impl Places {
                 queue: VecDeque::new(),
                 was_full: false,
                 was_shedding: false,
+                steps: VecDeque::new(),
             }),
         }
     }
@@ -234,7 +251,16 @@ impl Places {
 
     /// Figures for people.
     pub fn figures(&self) -> PlacesFigures {
-        let served = self.desk().served();
+        self.figures_at(&self.desk())
+    }
+
+    /// What was decided in the last minute, the oldest first.
+    pub fn steps(&self) -> Vec<PlacesStep> {
+        self.desk().steps.iter().copied().collect()
+    }
+
+    fn figures_at(&self, desk: &Desk) -> PlacesFigures {
+        let served = desk.served();
         PlacesFigures {
             limit: self.limit.load(Relaxed),
             in_work: self.in_work.load(Relaxed),
@@ -304,6 +330,25 @@ impl Places {
                 self.limit.store(law.limit().max(1), SeqCst);
             }
             None => desk.measure(&seen),
+        }
+        self.note_step(desk, now_ms);
+    }
+
+    /// Notes each limit and each reason, and the figures of each second in which requests waited.
+    fn note_step(&self, desk: &mut Desk, now_ms: u64) {
+        let (figures, reason) = (self.figures_at(desk), desk.law.as_ref().map(LimitLaw::reason));
+        let is_news = desk.steps.back().is_none_or(|last| {
+            let is_other = (last.figures.limit, last.reason) != (figures.limit, reason);
+            is_other || now_ms.saturating_sub(last.at_ms) >= 1_000
+        });
+        if !is_news {
+            return;
+        }
+        desk.steps.push_back(PlacesStep { at_ms: now_ms, figures, reason });
+        let is_old = |step: &mut PlacesStep| now_ms.saturating_sub(step.at_ms) > STEPS_KEPT_MS;
+        while desk.steps.pop_front_if(is_old).is_some() {}
+        if desk.steps.len() > STEPS_KEPT_MAX {
+            desk.steps.pop_front();
         }
     }
 

@@ -16,21 +16,18 @@ pub fn proxy(figures: &ProxyFigures, text: &mut String) {
 type Server = ProxyServerFigures;
 
 fn gauges(servers: &[Server], out: &mut Exposition) {
-    let limit = |server: &Server| match server.places.limit {
-        u32::MAX => f64::INFINITY,
-        limit => f64::from(limit),
-    };
+    let limit = |server: &Server| server.limit.map_or(f64::INFINITY, f64::from);
     let mut add = |name, help, value: &dyn Fn(&Server) -> f64| {
         out.gauge(name, help);
         servers.iter().for_each(|server| _ = out.sample(&labels(server), Number(value(server))));
     };
     add("staunch_proxy_limit", "Requests that a server is given at once.", &limit);
-    add("staunch_proxy_in_work", "Requests that a server works on.", &|one| one.places.in_work.into());
-    add("staunch_proxy_waiting", "Requests that wait for a server.", &|one| one.places.waiting.into());
+    add("staunch_proxy_in_work", "Requests that a server works on.", &|one| one.in_work.into());
+    add("staunch_proxy_waiting", "Requests that wait for a server.", &|one| one.waiting.into());
     add(
         "staunch_proxy_rate",
         "Answers a second of a server at its limit; 0 while it was never full.",
-        &|one| one.places.rate,
+        &|one| one.rate_per_s,
     );
     add("staunch_proxy_up", "1 unless requests go elsewhere because too many failed there.", &|one| {
         f64::from(u8::from(one.is_well))
@@ -52,12 +49,12 @@ fn counters(servers: &[Server], out: &mut Exposition) {
     add(
         "staunch_proxy_refused_total",
         "Requests refused because they could not be answered in time.",
-        &|one| one.places.refused as f64,
+        &|one| one.refused as f64,
     );
     add(
         "staunch_proxy_unanswered_total",
         "Requests that a server was given and that no client got an answer to.",
-        &|one| one.places.unanswered as f64,
+        &|one| one.unanswered as f64,
     );
     out.counter("staunch_proxy_failures_total", "Requests that a server has failed, by the reason.");
     for server in servers {
@@ -89,8 +86,6 @@ impl std::fmt::Display for Number {
 
 #[cfg(test)]
 mod tests {
-    use staunch_engine::PlacesFigures;
-
     use super::*;
 
     #[test]
@@ -98,17 +93,12 @@ mod tests {
         let server = ProxyServerFigures {
             application: "127.0.0.1:1 127.0.0.1:2".into(),
             server: "127.0.0.1:1".into(),
-            places: PlacesFigures { limit: u32::MAX, in_work: 3, ..PlacesFigures::default() },
+            in_work: 3,
             is_well: true,
             answers: 7,
-            errors: 0,
-            unreachable: 0,
             timed_out: 2,
-            broken: 0,
-            short: 0,
-            retried: 0,
-            links_opened: 0,
             in_work_s: 0.25,
+            ..ProxyServerFigures::default()
         };
         let mut text = String::new();
         proxy(&ProxyFigures { servers: vec![server], held_bytes: 5 }, &mut text);

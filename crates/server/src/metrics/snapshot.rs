@@ -12,6 +12,7 @@ use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
 use crate::live::LiveFigures;
 use crate::log::LogCounts;
+use crate::proxy::ProxyFigures;
 
 /// Counts by the name of their reason.
 pub type ByReason = BTreeMap<String, u64>;
@@ -50,6 +51,9 @@ pub struct Snapshot {
     /// Live data, if it is served.
     #[serde(default)]
     pub live: Option<LiveFigures>,
+    /// Applications that requests are passed on to, if there are any.
+    #[serde(default)]
+    pub proxy: Option<ProxyFigures>,
     /// The other servers of the LAN, if they are told of.
     #[serde(default)]
     pub fabric: Option<FabricFigures>,

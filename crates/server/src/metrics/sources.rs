@@ -12,6 +12,7 @@ use super::process::ProcessFigures;
 use super::snapshot::{ErrorLogFigures, Readiness, ReloadFigures, SiteFigures, Snapshot, WorkerFigures};
 use crate::live::LiveFigures;
 use crate::log::{AccessLog, ErrorLog};
+use crate::proxy::ProxyFigures;
 use crate::status::About;
 
 /// What is told of what is served.
@@ -21,6 +22,8 @@ pub struct ContentFigures {
     pub sites: Vec<SiteFigures>,
     /// Live data, if there is any.
     pub live: Option<LiveFigures>,
+    /// Applications that requests are passed on to, if there are any.
+    pub proxy: Option<ProxyFigures>,
     /// The other servers of the LAN, if they are told of.
     pub fabric: Option<FabricFigures>,
     /// Faults of single sites and of logs while the rest is served, in sentences.
@@ -83,6 +86,11 @@ impl Sources {
         (self.content)().fabric
     }
 
+    /// What is known of applications.
+    pub(crate) fn proxy(&self) -> Option<ProxyFigures> {
+        (self.content)().proxy
+    }
+
     /// Whether requests should be sent here: workers accept, and every folder was walked once. Encodings are
     /// not waited for: until they are made the same content is sent without them.
     pub fn readiness(&self) -> Readiness {
@@ -110,7 +118,7 @@ impl Sources {
 
     /// Everything at this moment. Takes the locks of the content threads, none of a worker.
     pub fn snapshot(&self) -> Snapshot {
-        let ContentFigures { sites, live, fabric, troubles } = (self.content)();
+        let ContentFigures { sites, live, proxy, fabric, troubles } = (self.content)();
         let own_lines = self.error_log.counts();
         Snapshot {
             version: self.about.version.to_owned(),
@@ -122,6 +130,7 @@ impl Sources {
             workers: self.about.stats.iter().map(|stats| WorkerFigures::of(stats)).collect(),
             sites,
             live,
+            proxy,
             fabric,
             troubles: self.with_logs(troubles),
             log: self.log.counts().into(),

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use staunch_engine::{Notice, PlaceNews, PlacesFigures, Post, monotonic_ns};
+use staunch_engine::{Notice, PlaceNews, Post, monotonic_ns};
 
-use super::application::{AppServer, Application, ServerCounts, ServerName};
+use super::application::{Application, ServerName};
 use super::config::{ProxyConfig, ProxyServer};
+use super::figures::{ProxyFigures, ProxyServerFigures};
 use super::mail::ProxyMail;
 use crate::mail::Mail;
 use crate::owner::OwnerPart;
@@ -38,46 +39,6 @@ pub struct ProxyShared {
     has_lines: Mutex<bool>,
     line_began: Condvar,
     has_ended: AtomicBool,
-}
-
-/// Figures of a server of an application.
-#[derive(Debug, Clone)]
-pub struct ProxyServerFigures {
-    /// The application, as it was configured.
-    pub application: String,
-    /// The server's address.
-    pub server: String,
-    /// Its places.
-    pub places: PlacesFigures,
-    /// Whether requests go there.
-    pub is_well: bool,
-    /// Answers since the start.
-    pub answers: u64,
-    /// Answers of 500 and above.
-    pub errors: u64,
-    /// Attempts to connect that have failed, and links that broke before an answer.
-    pub unreachable: u64,
-    /// Requests that were not answered in time.
-    pub timed_out: u64,
-    /// Answers that were not HTTP, or could be read in two ways.
-    pub broken: u64,
-    /// Answers that ended before their length.
-    pub short: u64,
-    /// Requests that were tried once more, elsewhere or anew.
-    pub retried: u64,
-    /// Links opened.
-    pub links_opened: u64,
-    /// Seconds that answers took, all together.
-    pub in_work_s: f64,
-}
-
-/// Figures of all that is passed on.
-#[derive(Debug, Clone, Default)]
-pub struct ProxyFigures {
-    /// Each server of each application, in order of their names.
-    pub servers: Vec<ProxyServerFigures>,
-    /// Bytes that are held for slow clients.
-    pub held_bytes: u64,
 }
 
 impl ProxyShared {
@@ -172,7 +133,9 @@ impl ProxyShared {
         let known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
         let mut servers: Vec<ProxyServerFigures> = known
             .values()
-            .flat_map(|one| one.servers.iter().map(|server| figures_of(&one.name, server, now_ms)))
+            .flat_map(|one| {
+                one.servers.iter().map(|server| ProxyServerFigures::of(&one.name, server, now_ms))
+            })
             .collect();
         servers
             .sort_by(|one, other| (&one.application, &one.server).cmp(&(&other.application, &other.server)));
@@ -203,35 +166,5 @@ impl ProxyShared {
     /// Whether more may be held for slow clients.
     pub(super) fn has_room(&self) -> bool {
         self.held_bytes.load(Relaxed) < self.config.memory_bytes
-    }
-}
-
-fn figures_of(application: &str, server: &AppServer, now_ms: u64) -> ProxyServerFigures {
-    let ServerCounts {
-        answers,
-        errors,
-        unreachable,
-        timed_out,
-        broken,
-        short,
-        retried,
-        links_opened,
-        in_work_ms,
-    } = &server.counts;
-    let count = |count: &AtomicU64| count.load(Relaxed);
-    ProxyServerFigures {
-        application: application.to_owned(),
-        server: server.address.to_string(),
-        places: server.places.figures(),
-        is_well: server.is_well(now_ms),
-        answers: count(answers),
-        errors: count(errors),
-        unreachable: count(unreachable),
-        timed_out: count(timed_out),
-        broken: count(broken),
-        short: count(short),
-        retried: count(retried),
-        links_opened: count(links_opened),
-        in_work_s: count(in_work_ms) as f64 / 1e3,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use staunch_config::Config;
 use staunch_config::syntax::choice;
 use staunch_server::ProxyShared;
+use staunch_server::metrics::ContentFigures;
 
 use crate::config::Failure;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
@@ -95,6 +96,10 @@ impl Part for ProxyPart {
 
     fn end(&self) {
         self.shared.iter().for_each(|shared| shared.end());
+    }
+
+    fn figures(&self, figures: &mut ContentFigures) {
+        figures.proxy = self.shared.as_ref().map(|shared| shared.figures());
     }
 
     fn metrics(&self, text: &mut String) {

@@ -8,6 +8,7 @@ use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
 use staunch_server::metrics::{ByReason, Readiness, Snapshot, WorkerFigures};
+use staunch_server::{ProxyFigures, ProxyServerFigures};
 
 use super::figures::{Rates, sum};
 
@@ -44,6 +45,9 @@ pub(super) fn lines(
         QUIET,
     ));
     lines.extend(snapshot.workers.iter().zip(&rates.workers_per_s).enumerate().map(worker));
+    if let Some(proxy) = &snapshot.proxy {
+        lines.extend(applications(proxy));
+    }
     if live.is_some() {
         lines.push(("q: end".to_owned(), QUIET));
     }
@@ -52,6 +56,26 @@ pub(super) fn lines(
         .into_iter()
         .map(|(line, code)| paint(&fit(line), code, live == Some(true) && !code.is_empty()))
         .collect()
+}
+
+/// Servers of applications: what they are given, and what waits for them.
+fn applications(proxy: &ProxyFigures) -> Vec<(String, &'static str)> {
+    let (limit, work, waiting, rate) = ("limit", "in work", "waiting", "answers/s");
+    let head = format!("{limit:>6} {work:>8} {waiting:>8} {rate:>10} {:>9}  application", "refused");
+    let line = |server: &ProxyServerFigures| {
+        let limit = server.limit.map_or("-".to_owned(), |limit| limit.to_string());
+        let code = if server.is_well { "" } else { BAD };
+        let text = format!(
+            "{limit:>6} {:>8} {:>8} {:>10.1} {:>9}  {}",
+            server.in_work,
+            server.waiting,
+            server.rate_per_s,
+            words::count(server.refused),
+            words::harmless(&server.server)
+        );
+        (text, code)
+    };
+    std::iter::once((head, QUIET)).chain(proxy.servers.iter().map(line)).collect()
 }
 
 fn title(snapshot: &Snapshot) -> (String, &'static str) {

@@ -1,0 +1,210 @@
+//! What is known of applications, in a form for pages, metrics and `staunch top`.
+//!
+//! It must never take a lock that a request wants for long: a server's desk alone, for a copy.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde::{Deserialize, Serialize};
+
+use super::application::{AppServer, ServerCounts};
+
+/// Figures of all that is passed on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyFigures {
+    /// Each server of each application, in order of their names.
+    pub servers: Vec<ProxyServerFigures>,
+    /// Bytes that are held for slow clients.
+    pub held_bytes: u64,
+}
+
+/// Figures of a server of an application. Counts are from the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyServerFigures {
+    /// The application, as it was configured.
+    pub application: String,
+    /// The server's address.
+    pub server: String,
+    /// Requests that it is given at once; `None`: any number.
+    pub limit: Option<u32>,
+    /// Requests that it works on.
+    pub in_work: u32,
+    /// Requests that wait for it.
+    pub waiting: u32,
+    /// Answers a second at the limit; 0 while it was never full.
+    pub rate_per_s: f64,
+    /// Seconds that it works on a request at the limit; 0 while it was never full.
+    pub work_s: f64,
+    /// Whether requests go there.
+    pub is_well: bool,
+    /// Requests refused because they could not be answered in time.
+    pub refused: u64,
+    /// Requests that it was given and that no client got an answer to.
+    pub unanswered: u64,
+    /// Answers.
+    pub answers: u64,
+    /// Answers of 500 and above.
+    pub errors: u64,
+    /// Attempts to connect that have failed, and links that broke before an answer.
+    pub unreachable: u64,
+    /// Requests that were not answered in time.
+    pub timed_out: u64,
+    /// Answers that were not HTTP, or could be read in two ways.
+    pub broken: u64,
+    /// Answers that ended before their length.
+    pub short: u64,
+    /// Requests that were tried once more, elsewhere or anew.
+    pub retried: u64,
+    /// Links opened.
+    pub links_opened: u64,
+    /// Seconds that answers took, all together.
+    pub in_work_s: f64,
+    /// What was decided in the last minute, the oldest first.
+    pub steps: Vec<ProxyStep>,
+}
+
+/// A moment of a server's places.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyStep {
+    /// Seconds ago.
+    pub ago_s: f64,
+    /// Requests that the server was given at once.
+    pub limit: u32,
+    /// Requests that it worked on.
+    pub in_work: u32,
+    /// Requests that waited.
+    pub waiting: u32,
+    /// Answers a second at the limit.
+    pub rate_per_s: f64,
+    /// Seconds that it worked on a request.
+    pub work_s: f64,
+    /// What the law was about; empty where none sets the limit.
+    pub reason: String,
+}
+
+impl ProxyServerFigures {
+    /// Those of a server at this moment of the workers' clock.
+    pub(super) fn of(application: &str, server: &AppServer, now_ms: u64) -> Self {
+        let ServerCounts {
+            answers,
+            errors,
+            unreachable,
+            timed_out,
+            broken,
+            short,
+            retried,
+            links_opened,
+            in_work_ms,
+        } = &server.counts;
+        let count = |count: &AtomicU64| count.load(Relaxed);
+        let places = server.places.figures();
+        Self {
+            application: application.to_owned(),
+            server: server.address.to_string(),
+            limit: (places.limit != u32::MAX).then_some(places.limit),
+            in_work: places.in_work,
+            waiting: places.waiting,
+            rate_per_s: places.rate,
+            work_s: places.in_work_s,
+            is_well: server.is_well(now_ms),
+            refused: places.refused,
+            unanswered: places.unanswered,
+            answers: count(answers),
+            errors: count(errors),
+            unreachable: count(unreachable),
+            timed_out: count(timed_out),
+            broken: count(broken),
+            short: count(short),
+            retried: count(retried),
+            links_opened: count(links_opened),
+            in_work_s: count(in_work_ms) as f64 / 1e3,
+            steps: steps(server, now_ms),
+        }
+    }
+}
+
+fn steps(server: &AppServer, now_ms: u64) -> Vec<ProxyStep> {
+    let steps = server.places.steps().into_iter();
+    let told = steps.map(|step| ProxyStep {
+        ago_s: now_ms.saturating_sub(step.at_ms) as f64 / 1e3,
+        limit: step.figures.limit,
+        in_work: step.figures.in_work,
+        waiting: step.figures.waiting,
+        rate_per_s: step.figures.rate,
+        work_s: step.figures.in_work_s,
+        reason: step.reason.map(|reason| reason.to_string()).unwrap_or_default(),
+    });
+    told.collect()
+}
+
+impl ProxyFigures {
+    /// Each server, and how its limit came to be in the last minute, for people.
+    pub fn page(&self) -> String {
+        let mut text = format!("{} bytes held for slow clients\n", self.held_bytes);
+        for server in &self.servers {
+            // Writing to a string does not fail.
+            let _ = server.write(&mut text);
+        }
+        text
+    }
+}
+
+impl ProxyServerFigures {
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let limit = self.limit.map_or("no limit".to_owned(), |limit| format!("limit {limit}"));
+        let health = if self.is_well { "" } else { ", fails: requests go elsewhere" };
+        writeln!(text, "\n{} of {}: {limit}{health}", self.server, self.application)?;
+        writeln!(
+            text,
+            "  {} in work, {} waiting; {} answers, {} refused, {} retried; failed: {} unreachable, {} timeout, \
+             {} broken, {} short",
+            self.in_work,
+            self.waiting,
+            self.answers,
+            self.refused,
+            self.retried,
+            self.unreachable,
+            self.timed_out,
+            self.broken,
+            self.short
+        )?;
+        if self.steps.is_empty() {
+            return writeln!(text, "  it was never full: nothing had to be decided");
+        }
+        let (ago, limit, work, waiting) = ("s ago", "limit", "in work", "waiting");
+        writeln!(text, "  {ago:>7} {limit:>6} {work:>8} {waiting:>8} {:>9} {:>8}", "answers/s", "ms each")?;
+        for step in &self.steps {
+            let ProxyStep { ago_s, limit, in_work, waiting, rate_per_s, work_s, reason } = step;
+            let ms = work_s * 1e3;
+            writeln!(
+                text,
+                "  {ago_s:>7.1} {limit:>6} {in_work:>8} {waiting:>8} {rate_per_s:>9.1} {ms:>8.1}  {reason}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_a_line_for_each_step() {
+        let step = ProxyStep { ago_s: 1.25, limit: 8, reason: "tries more".into(), ..ProxyStep::default() };
+        let server = ProxyServerFigures {
+            application: "shop".into(),
+            server: "127.0.0.1:1".into(),
+            limit: Some(8),
+            steps: vec![step],
+            ..ProxyServerFigures::default()
+        };
+        let text = ProxyFigures { servers: vec![server], held_bytes: 3 }.page();
+        assert!(text.contains("127.0.0.1:1 of shop: limit 8, fails"), "{text}");
+        assert!(
+            text.lines().any(|line| line.starts_with("      1.2") && line.ends_with("tries more")),
+            "{text}"
+        );
+    }
+}

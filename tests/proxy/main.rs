@@ -1,0 +1,13 @@
+//! The proxy from outside: what it passes on, what it does when applications fail, and who has to wait.
+//!
+//! Applications are the truth server, which counts what it was asked, scripted ones that send any bytes, and
+//! real ones. It must never assert a time: waits have a limit, and what is asserted are answers and counts.
+#![forbid(unsafe_code)]
+
+mod crowd;
+mod failing;
+mod passing;
+mod rules;
+mod scripted;
+mod strangers;
+mod world;
