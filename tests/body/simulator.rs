@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use staunch_config::key::Form;
 use staunch_config::{File, Sources};
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Mailbox, Owner, Post, Stats, Worker};
+use staunch_engine::{
+    Address, Answer, Answered, Departure, Handler, Mailbox, Outbox, Owner, Post, Stats, Worker,
+};
 use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_protocol::{Request, Timeouts};
@@ -75,8 +77,8 @@ impl Handler for Counting {
         self.front.handle(request, answer)
     }
 
-    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
-        self.front.left(owner, address, departure);
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure, outbox: &Outbox) {
+        self.front.left(owner, address, departure, outbox);
     }
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Owner, Piece, Post, Slice};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Owner, Piece, Post, Slice, Outbox};
 use staunch_netio::simulated::Random;
 use staunch_protocol::Status;
 use staunch_protocol::{Method, Request};
@@ -66,7 +66,7 @@ impl Handler for Fixture {
         self.answer(request, answer)
     }
 
-    fn left(&mut self, _: Owner, _: Address, departure: Departure) {
+    fn left(&mut self, _: Owner, _: Address, departure: Departure, _: &Outbox) {
         self.gone.set(self.gone.get() + u64::from(departure == Departure::Gone));
     }
 }

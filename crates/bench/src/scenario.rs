@@ -87,6 +87,7 @@ const SCENARIOS: &[Scenario] = &[
     load("load-count", generator::count),
     load("load-open", generator::open),
     load("load-overload", generator::overload),
+    Scenario { named_only: true, ..load("proxy-overload", generator::proxied) },
     load("load-hold", generator::hold),
     Scenario { named_only: true, ..load("load-hold-million", generator::hold_million) },
     load("load-flood", generator::flood),

@@ -245,7 +245,7 @@ fn folders_are_listed_unless_there_is_a_file() {
     let alone = read(&Sources { environment: environment.clone(), ..Sources::default() });
     assert_eq!(alone.expect("a variable says it").sites[0].content.listing, Some(false), "as before");
     let config = read(&Sources { environment, file: file("workers = 1"), ..Sources::default() });
-    assert_eq!(config.expect("a variable says it").sites[0].content.root, std::path::Path::new("x"));
+    assert_eq!(config.expect("a variable says it").sites[0].content.root, Some("x".into()));
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn main() {
         workers: vec![None],
         io,
         connections_max: None,
+        upstream_descriptors: 0,
         tls: None,
         memory_budget_bytes: None,
         http2: true,

@@ -52,6 +52,7 @@ fn main() {
         io,
         pressure: Pressure { patience_ms: next("1000").parse().ok(), ..Pressure::default() },
         connections_max: next("auto").parse().ok(),
+        upstream_descriptors: 0,
         tls: None,
         memory_budget_bytes: None,
         http2: true,

@@ -100,7 +100,7 @@ pub trait Handler {
 
     /// The peer of a request that waits for mail or is read has left: for those who would do work for it. A
     /// request that is read is [`Departure::Gone`] too when its body is broken or comes too slowly.
-    fn left(&mut self, _owner: Owner, _address: Address, _departure: Departure) {}
+    fn left(&mut self, _owner: Owner, _address: Address, _departure: Departure, _outbox: &Outbox) {}
 
     /// The session or the engine itself has answered, and no handler is asked. For those who keep account,
     /// and for the owner of an exchange that waited for its handler or its body: it is over.

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use staunch_engine::{
-    Address, Answer, Answered, Departure, Handler, Mailbox, Owner, Piece, Slice, Stats, Worker,
+    Address, Answer, Answered, Departure, Handler, Mailbox, Outbox, Owner, Piece, Slice, Stats, Worker,
 };
 use staunch_netio::{Epoll, Waker, memory};
 use staunch_protocol::{Request, Status, Timeouts};
@@ -58,7 +58,7 @@ impl Handler for Application {
         unreachable!("nothing is told to what waits")
     }
 
-    fn left(&mut self, _: Owner, address: Address, _: Departure) {
+    fn left(&mut self, _: Owner, address: Address, _: Departure, _: &Outbox) {
         self.waiting.remove(&address);
     }
 }

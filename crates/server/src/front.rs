@@ -220,10 +220,11 @@ impl Front {
     }
 
     /// The owner of an exchange that waits hears that its peer has left, or that it was answered otherwise.
-    fn tell_left(&mut self, owner: Owner, address: Address, departure: Departure) {
+    fn tell_left(&mut self, owner: Owner, address: Address, departure: Departure, outbox: Option<&Outbox>) {
         if let Some(proxy) = self.proxy_of(owner) {
-            if departure == Departure::Gone {
-                proxy.left(address);
+            match outbox {
+                Some(outbox) if departure == Departure::SendsNoMore => proxy.give_up(address, outbox),
+                _ => proxy.left(address),
             }
             return;
         }
@@ -370,15 +371,15 @@ impl Handler for Front {
         }
     }
 
-    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
-        self.tell_left(owner, address, departure);
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure, outbox: &Outbox) {
+        self.tell_left(owner, address, departure, Some(outbox));
     }
 
     /// An exchange that was refused is over for its owner, as if its peer were gone.
     fn refused(&mut self, refused: &Refused<'_>) {
         self.account.note_refused(refused);
         if let Some(owner) = refused.owner {
-            self.tell_left(owner, refused.address, Departure::Gone);
+            self.tell_left(owner, refused.address, Departure::Gone, None);
         }
     }
 }

@@ -153,6 +153,11 @@ impl Rules {
         Some(ruling)
     }
 
+    /// Whether one application answers, and every path is under the same rules.
+    pub(crate) fn are_of_one_application(&self) -> bool {
+        self.proxy.is_some() && self.paths.is_empty() && self.redirects.is_empty()
+    }
+
     /// Whether any path is answered by an application.
     pub(crate) fn have_proxy(&self) -> bool {
         self.proxy.is_some() || self.paths.iter().any(|rule| matches!(rule.proxy, Some(Some(_))))

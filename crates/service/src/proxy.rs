@@ -64,6 +64,11 @@ fn look_up(name: &str) -> Result<SocketAddr, String> {
     first.copied().ok_or_else(|| "the name has no address".to_owned())
 }
 
+/// Descriptors that connections to servers may take.
+pub(crate) fn descriptors(config: &Config) -> u64 {
+    if is_wanted(config) { config.proxy.proxy_connections } else { 0 }
+}
+
 /// How requests are passed on, by a server of so many workers.
 pub(crate) fn of(config: &Config, workers: usize) -> ProxyConfig {
     let proxy = &config.proxy;

@@ -18,6 +18,7 @@ use staunch_protocol::Timeouts;
 use crate::certificates;
 use crate::clients;
 use crate::config::Failure;
+use crate::proxy;
 
 /// What the engine is to do, as far as the system allows it. `handed` are the sockets that were handed over,
 /// by name.
@@ -33,6 +34,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, ListenPlace)]) -> Result<Se
         workers: workers(&config.network)?,
         io: io(&config.network),
         connections_max: config.network.max_connections,
+        upstream_descriptors: proxy::descriptors(config),
         memory_budget_bytes: config.pressure.memory_budget,
         timeouts: timeouts(&config.deadlines),
         clients: clients::policy(config),

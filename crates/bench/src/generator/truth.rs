@@ -37,7 +37,8 @@ impl TruthServer {
     /// # Errors
     /// A program that is not there, or that does not say where it listens.
     pub(super) fn start(programs: &Programs, service_time: &str, backlog: u32) -> Result<Self, String> {
-        Self::start_with(programs, service_time, &["--queue", "accept", "--backlog", &backlog.to_string()])
+        let queue = ["--work", "burn", "--queue", "accept", "--backlog", &backlog.to_string()];
+        Self::start_with(programs, service_time, &queue)
     }
 
     /// Starts one whose single worker serves the requests of all connections in the order they came.
@@ -45,12 +46,25 @@ impl TruthServer {
     /// # Errors
     /// As [`TruthServer::start`].
     pub(super) fn start_shared(programs: &Programs, service_time: &str) -> Result<Self, String> {
-        Self::start_with(programs, service_time, &["--queue", "connection"])
+        Self::start_with(programs, service_time, &["--work", "burn", "--queue", "connection"])
+    }
+
+    /// Starts one whose workers only wait for `service_time` with each request, in the order they came.
+    ///
+    /// # Errors
+    /// As [`TruthServer::start`].
+    pub(super) fn start_sleeping(
+        programs: &Programs,
+        service_time: &str,
+        workers: u32,
+    ) -> Result<Self, String> {
+        let queue = ["--work", "sleep", "--queue", "connection", "--workers", &workers.to_string()];
+        Self::start_with(programs, service_time, &queue)
     }
 
     fn start_with(programs: &Programs, service_time: &str, queue: &[&str]) -> Result<Self, String> {
         let program = programs.truth.to_string_lossy();
-        let words = [&*program, "--service-time", service_time, "--work", "burn", "--end-with-input"];
+        let words = [&*program, "--service-time", service_time, "--end-with-input"];
         let words = [&words[..], queue].concat();
         let mut child = pinned(0)
             .args(&words)

@@ -282,7 +282,7 @@ impl Handler for Echo {
         }
     }
 
-    fn left(&mut self, owner: Owner, address: Address, departure: Departure) {
+    fn left(&mut self, owner: Owner, address: Address, departure: Departure, _outbox: &Outbox) {
         assert_eq!(owner, OWNER);
         if departure == Departure::Gone
             && let Some(Doing::Read(mut read)) = self.open.remove(&address)

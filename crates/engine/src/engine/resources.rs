@@ -70,7 +70,8 @@ pub(super) fn limit_connections(
     let (memory_bytes, memory_is_limited) = memory.for_sockets();
     let resources = HostResources {
         is_uring: matches!(backend, ChosenBackend::Uring(_)),
-        descriptors,
+        // At most a quarter: those who ask need more than those who are asked.
+        descriptors: descriptors - settings.upstream_descriptors.min(descriptors / 4),
         memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
         memory_is_limited,
         process_bytes: memory.process_bytes,

@@ -36,6 +36,9 @@ pub struct Settings {
     pub io: IoChoice,
     /// Most connections at a time, all workers together; `None` for what descriptors or memory allow.
     pub connections_max: Option<u64>,
+    /// Descriptors that are kept for connections which handlers make ([`crate::Handler::upstreams_max`]), all
+    /// workers together.
+    pub upstream_descriptors: u64,
     /// How much peers may make it hold, all workers together, in bytes; `None` for a share of memory.
     pub memory_budget_bytes: Option<u64>,
     /// Deadlines.

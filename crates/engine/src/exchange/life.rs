@@ -135,9 +135,14 @@ pub(crate) fn wake<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
 /// goes on is asked once more.
 pub(crate) fn hear_end<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     if is_waiting(port) || is_reading(port) {
-        turn.handler.left(owner(port), turn.context.address, Departure::SendsNoMore);
+        tell_left(port, Departure::SendsNoMore, turn);
     }
     want_room(port);
+}
+
+/// The handler of a request that waits or is read is told how its peer leaves.
+fn tell_left<H: Handler>(port: &impl Port, departure: Departure, turn: &mut Turn<'_, H>) {
+    turn.handler.left(owner(port), turn.context.address, departure, turn.context.outbox);
 }
 
 /// The handler of an answer that goes on is asked once more.
@@ -392,7 +397,7 @@ pub(crate) fn break_off<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut
         turn.context.stats.waits_lost.add(1);
     }
     if is_waiting(port) || is_reading(port) {
-        turn.handler.left(owner(port), turn.context.address, Departure::Gone);
+        tell_left(port, Departure::Gone, turn);
     }
     finish(port, why, turn);
     release(port, turn);

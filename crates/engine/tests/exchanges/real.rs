@@ -23,6 +23,7 @@ pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
         workers: vec![None],
         io,
         connections_max: Some(64),
+        upstream_descriptors: 0,
         tls: None,
         memory_budget_bytes: None,
         http2: true,

@@ -49,6 +49,7 @@ fn serve(options: &Options) -> io::Result<()> {
         workers: options.cpus.iter().copied().map(Some).collect(),
         io: IoChoice::Uring,
         connections_max: None,
+        upstream_descriptors: 0,
         tls: None,
         memory_budget_bytes: None,
         http2: true,

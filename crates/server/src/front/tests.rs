@@ -99,10 +99,10 @@ fn what_happens_to_an_exchange_comes_to_its_owner_alone() {
     let (mut front, parts) = front(&folder);
     let _ = ask(&mut front, &poll(&parts));
     for owner in [OwnerPart::Sites, OwnerPart::Live(1)] {
-        front.left(owner.into(), ADDRESS, Departure::Gone);
+        front.left(owner.into(), ADDRESS, Departure::Gone, &Outbox::default());
         assert_eq!(readers(&parts), 1, "{owner:?}");
     }
-    front.left(OwnerPart::Live(0).into(), ADDRESS, Departure::Gone);
+    front.left(OwnerPart::Live(0).into(), ADDRESS, Departure::Gone, &Outbox::default());
     assert_eq!(readers(&parts), 0);
     let events = "GET /events?topic=a HTTP/1.1\r\nHost: a\r\n\r\n";
     assert!(!ask(&mut front, events).is_complete());

@@ -104,6 +104,8 @@ pub(super) enum Failure {
     Unreachable,
     /// The server has not answered in time.
     TimedOut,
+    /// The client has left meanwhile.
+    ClientGone,
     /// The answer is not HTTP, or could be read in two ways.
     BadAnswer,
     /// There are as many links as there may be, or nothing to make one of.

@@ -47,7 +47,8 @@ pub(super) fn relay(
             RelayStep::End { trailers, keeps } => {
                 answer.trailers = trailers.lines().to_vec();
                 answer.has_ended = true;
-                return Ok(Relayed::Ended { keeps });
+                // Nobody has asked for what is left.
+                return Ok(Relayed::Ended { keeps: keeps && input.is_empty() });
             }
         }
     }

@@ -250,6 +250,20 @@ impl ProxyWorker {
         }
     }
 
+    /// The client of a request that is not answered yet sends no more: nearly always it is gone, and nobody
+    /// works for it any more.
+    pub(crate) fn give_up(&mut self, address: Address, outbox: &Outbox) {
+        let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
+        self.now_ms = outbox.now_ms();
+        if let Stage::AtWork(_, link, _) = forwarded.stage {
+            outbox.upstreams().close(link);
+        }
+        self.abandon(&mut forwarded, address);
+        forwarded.failure = Some(Failure::ClientGone);
+        outbox.wake(address);
+        self.keep(address, forwarded);
+    }
+
     /// Something has happened on a link.
     pub(crate) fn upstream(
         &mut self,
@@ -422,6 +436,7 @@ impl ProxyWorker {
     /// Tries a request once more: on another server if there is one. Not where it would have to wait.
     fn retry(&mut self, forwarded: &mut Forwarded, failed: &ServerName, address: Address) {
         forwarded.has_retried = true;
+        forwarded.application.retries.fetch_add(1, Relaxed);
         failed.get().counts.retried.fetch_add(1, Relaxed);
         self.want_place(forwarded, Some(failed.index), address);
         if let Stage::InLine(server) = &forwarded.stage {
@@ -536,6 +551,7 @@ impl ProxyWorker {
             Failure::Unreachable => (Problem::Unreachable, String::new()),
             Failure::BadAnswer => (Problem::BadAnswer, String::new()),
             Failure::TimedOut => (Problem::NoAnswer, String::new()),
+            Failure::ClientGone => return answer.bytes(client_gone(), b"Content-Length: 0\r\n", b""),
             Failure::Refused(refusal) => {
                 let body = format!("{}: {}\n", refusal.status, refusal.reason);
                 let fields =
@@ -548,9 +564,15 @@ impl ProxyWorker {
     }
 
     /// An exchange is over for the proxy: what it has is given back.
-    fn leave(&mut self, forwarded: Forwarded, address: Address) {
+    fn leave(&mut self, mut forwarded: Forwarded, address: Address) {
         self.shared.hold(forwarded.told_bytes, 0);
-        match forwarded.stage {
+        forwarded.application.retries.fetch_sub(u32::from(forwarded.has_retried), Relaxed);
+        self.abandon(&mut forwarded, address);
+    }
+
+    /// Gives back the place of a request, or leaves the line, and forgets its link.
+    fn abandon(&mut self, forwarded: &mut Forwarded, address: Address) {
+        match std::mem::replace(&mut forwarded.stage, Stage::Apart) {
             Stage::Apart => {}
             Stage::InLine(server) => _ = server.get().places.leave(address),
             Stage::Placed(server, _) => self.give_back(&server, GivenBack::Unanswered),
@@ -660,6 +682,11 @@ impl Trouble {
         };
         count.fetch_add(1, Relaxed);
     }
+}
+
+/// What nginx writes into its log for a client that has left before its answer.
+fn client_gone() -> Status {
+    Status::from_code(499).unwrap_or(Status::REQUEST_TIMEOUT)
 }
 
 /// Sends a request as far as it is there.

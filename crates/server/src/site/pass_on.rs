@@ -28,6 +28,13 @@ impl Site {
         let Some(rules) = self.shared.load.rules.as_ref().filter(|rules| rules.have_proxy()) else {
             return PassedOn::Site(errand);
         };
+        if rules.are_of_one_application()
+            && let Some(ruling) = rules.of(errand.request.path)
+        {
+            // No rule asks what its path means: that is for the application to say, whatever is encoded in it.
+            let path = errand.request.path;
+            return self.pass_on_by(ruling, path, errand);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         // A path that cannot be decoded, or leads out of the site, is refused by the site.
         let decoded = decode_path(errand.request.path, &mut scratch).ok();

@@ -74,7 +74,7 @@ impl Handler for Script {
         self.log += &format!("{:?};", finished.why);
     }
 
-    fn left(&mut self, owner: Owner, _address: Address, departure: Departure) {
+    fn left(&mut self, owner: Owner, _address: Address, departure: Departure, _outbox: &Outbox) {
         assert_eq!(owner, OWNER);
         self.log += &format!("{departure:?};");
     }
