@@ -13,6 +13,7 @@ mod names;
 mod origin;
 mod refusal;
 mod request;
+mod uri;
 mod via;
 
 pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};

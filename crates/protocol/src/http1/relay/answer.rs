@@ -30,7 +30,7 @@ pub enum RelayStep<'s> {
     Piece(&'s [u8]),
     /// The answer is complete.
     End {
-        /// Fields behind the body.
+        /// Fields behind the body. They are held until the next call.
         trailers: Fields<'s>,
         /// Whether the connection may serve another request. It may not if input is left over: no request
         /// asked for it.
@@ -312,6 +312,3 @@ impl RelayReader {
         Told::End
     }
 }
-
-#[cfg(test)]
-mod tests;

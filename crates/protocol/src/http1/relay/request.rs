@@ -9,6 +9,7 @@ use super::forwarding::{Forwarding, HostRule};
 use super::lines::{push_field, push_list};
 use super::names::{Asked, FORWARDED, FORWARDED_FOR, is_usual_option, judge_asked};
 use super::refusal::RelayRefusal;
+use super::uri::push_encoded;
 use super::{origin, via};
 use crate::message::{BodyIn, Method, Request, Version};
 use crate::status::Status;
@@ -67,10 +68,11 @@ fn split_line(head: &[u8]) -> (&[u8], &[u8]) {
 
 fn push_line(method: &[u8], path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>) {
     let path = if path.is_empty() { b"/" } else { path };
-    [method, b" ", path].iter().for_each(|part| out.extend_from_slice(part));
+    [method, b" "].iter().for_each(|part| out.extend_from_slice(part));
+    push_encoded(path, out);
     if let Some(query) = query {
         out.push(b'?');
-        out.extend_from_slice(query);
+        push_encoded(query, out);
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
@@ -142,7 +144,7 @@ fn push_fields_with<'a>(
     let mut seen = Seen::default();
     for (name, value) in request.fields() {
         let asked = judge_asked(name);
-        if care.leaves_out_named && !matches!(asked, Asked::Connection | Asked::Via | Asked::MaxForwards) {
+        if care.leaves_out_named && matches!(asked, Asked::Passed | Asked::Cookie | Asked::Proxys(_)) {
             let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
             if request.values(b"connection").flat_map(list_members).any(named) {
                 continue;
@@ -288,6 +290,3 @@ fn push_framing(method: Method, body: BodyIn, out: &mut Vec<u8>) {
         (BodyIn::None, Get | Head | Delete | Options | Connect | Trace) => {}
     }
 }
-
-#[cfg(test)]
-mod tests;

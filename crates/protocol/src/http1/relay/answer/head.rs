@@ -9,6 +9,9 @@ use super::super::names::{Said, is_trailer, is_usual_option, judge_said};
 use super::fault::RelayFault;
 use crate::limits::RELAYED_FIELDS_MAX;
 
+/// Room for the fields of a usual answer, so that one allocation serves it.
+const LINES_BYTES: usize = 512;
+
 /// A head under construction.
 #[derive(Debug)]
 pub(super) struct Draft {
@@ -108,6 +111,7 @@ impl Draft {
         else {
             return Err(RelayFault::Code);
         };
+        self.lines.reserve(LINES_BYTES);
         let digit = |letter: &u8| u16::from(letter - b'0');
         self.code = digit(first) * 100 + digit(second) * 10 + digit(third);
         Ok(())
@@ -169,9 +173,12 @@ impl Draft {
         if let Some(length_bytes) = self.length_bytes.filter(|_| asked_by_head || self.code == 304) {
             push_field(b"Content-Length", length_bytes.to_string().as_bytes(), &mut self.lines);
         }
-        // 204 has no body; what says that it has one may send one, and it must not become another answer.
-        let is_odd =
-            self.code == 204 && (self.is_chunked || self.length_bytes.is_some_and(|bytes| bytes > 0));
+        // What says that a body follows where none may might send one, and it must not become another answer.
+        let is_odd = match self.code {
+            204 => self.is_chunked || self.length_bytes.is_some_and(|bytes| bytes > 0),
+            304 => self.is_chunked,
+            _ => false,
+        };
         let stays = if self.is_http10 { self.says_keep_alive } else { true };
         let keeps = stays && !self.says_close && body != Body::UntilClose && !is_odd;
         Ok(Outcome { code: self.code, length_bytes: self.length_bytes, body, keeps })
