@@ -45,6 +45,10 @@ mod proxy;
 mod publication;
 #[path = "../../fuzz/targets/range.rs"]
 mod range;
+#[path = "../../fuzz/targets/relay_answer.rs"]
+mod relay_answer;
+#[path = "../../fuzz/targets/relay_request.rs"]
+mod relay_request;
 #[path = "../../fuzz/targets/session_bodies.rs"]
 mod session_bodies;
 #[path = "../../fuzz/targets/session_split.rs"]
@@ -124,6 +128,8 @@ targets! {
     proxy
     publication
     range
+    relay_answer
+    relay_request
     session_bodies
     session_split
     target

@@ -80,6 +80,9 @@ fn whether_a_connection_stays() {
     ] {
         let bytes = format!("HTTP/{version} 200 OK\r\n{fields}Content-Length: 1\r\n\r\na");
         assert_eq!(answer(&bytes), (200, "a".to_owned(), keeps), "{bytes:?}");
+        let bytes =
+            format!("HTTP/{version} 103 x\r\n{fields}\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+        assert_eq!(answer(&bytes), (200, "a".to_owned(), keeps), "{bytes:?}");
     }
 }
 

@@ -145,8 +145,8 @@ fn encoded(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// What an application understands that reads as this server does. It checks what must hold of every request
-/// that is passed on.
-pub(crate) fn understand(stream: &[u8]) -> Vec<Understood> {
+/// that is passed on. `None`: a request was near the limit of fields, and those that are added were too many.
+pub(crate) fn understand(stream: &[u8]) -> Option<Vec<Understood>> {
     let mut session = Session::new(0);
     let (mut input, mut answers, mut requests) = (stream, Vec::new(), Vec::new());
     loop {
@@ -158,7 +158,8 @@ pub(crate) fn understand(stream: &[u8]) -> Vec<Understood> {
             }
             Event::Body(piece) => requests.last_mut().expect("a request").body.extend_from_slice(piece),
             Event::BodyEnd => _ = session.begin_response(Status::OK, DATE, &mut answers),
-            Event::NeedInput | Event::Preface => return requests,
+            Event::NeedInput | Event::Preface => return Some(requests),
+            Event::Close { answered: Some(answered), .. } if answered.status.code() == 431 => return None,
             Event::Close { .. } => panic!("refused: {}", answers.escape_ascii()),
         }
     }

@@ -116,7 +116,7 @@ impl RelayReader {
     /// whatever it says.
     pub fn begin(&mut self, asked_by_head: bool) {
         debug_assert_eq!(self.state, State::Idle, "the answer before has not ended");
-        *self = Self { state: State::Head, asked_by_head, ..Self::new() };
+        *self = Self { state: State::Head, keeps: true, asked_by_head, ..Self::new() };
     }
 
     /// Takes the next step from `input`, which shrinks by what was used. A step may come without input: call
@@ -207,6 +207,8 @@ impl RelayReader {
                     self.lines.restart();
                     let outcome = self.draft.finish(self.asked_by_head)?;
                     self.count_interim(outcome.code)?;
+                    // An interim answer may say that the connection closes behind the final one.
+                    self.keeps &= outcome.keeps;
                     return Ok(Some(outcome));
                 }
             }
@@ -229,7 +231,6 @@ impl RelayReader {
         let status = Status::from_code(outcome.code).ok_or(RelayFault::Code)?;
         let is_interim = status.is_interim();
         if !is_interim {
-            self.keeps = outcome.keeps;
             self.state = match outcome.body {
                 Body::Nothing | Body::Length(0) => State::Ended,
                 Body::Length(length_bytes) => {
