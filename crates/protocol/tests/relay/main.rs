@@ -9,6 +9,7 @@ mod relay_writing;
 
 mod answers;
 mod faults;
+mod http2;
 mod properties;
 mod replays;
 mod requests;
