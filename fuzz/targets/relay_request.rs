@@ -1,5 +1,5 @@
-//! Any bytes as requests that are passed on: the application understands as many, with the same targets, hosts
-//! and bodies.
+//! Any bytes as requests that are passed on: the application understands as many, the same targets, hosts and
+//! bodies.
 //!
 //! The first byte says how they are passed on. It must never judge a request.
 #![cfg_attr(fuzzing, no_main)]

@@ -1,7 +1,8 @@
 //! Answers that are good: where they end, and what of them is passed on.
 
 use crate::relay_reading::{Head, Reading, Step, answers, read};
-use staunch_protocol::http1::relay::RelayFault;
+use staunch_protocol::Fields;
+use staunch_protocol::http1::relay::{RelayFault, RelayReader, RelayStep};
 
 /// Reads in one piece, byte by byte and, when that is not too much, split at every place: all must be equal.
 pub(crate) fn read_all_ways(bytes: &[u8], asked_by_head: &[bool]) -> Reading {
@@ -17,7 +18,7 @@ pub(crate) fn read_all_ways(bytes: &[u8], asked_by_head: &[bool]) -> Reading {
     whole
 }
 
-/// One answer to GET: status, body, and whether the connection stays.
+/// A single answer to GET: status, body, and whether the connection stays.
 fn answer(bytes: &str) -> (u16, String, bool) {
     let reading = read_all_ways(bytes.as_bytes(), &[false]);
     assert_eq!(reading.fault, None, "{bytes:?}");
@@ -181,6 +182,26 @@ fn trailers() {
         ETag:\"x\"\r\nSet-Cookie: a\r\nContent-Length: 9\r\nX:  y \r\nConnection: close\r\n\r\n";
     let reading = read_all_ways(bytes.as_bytes(), &[false]);
     assert_eq!(reading.steps.last(), Some(&Step::End("ETag: \"x\"\r\nX: y\r\n".to_owned(), true)));
+}
+
+#[test]
+fn an_upgrade_that_was_asked_for() {
+    let mut reader = RelayReader::new();
+    reader.begin_upgrade();
+    let mut input = &b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Accept: x\r\n\r\n\0HTTP/1.1"[..];
+    let Ok(RelayStep::Head(head)) = reader.next(&mut input) else { panic!("no head") };
+    assert_eq!((head.status.code(), head.has_body), (101, false));
+    assert_eq!(head.fields.lines(), b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n");
+    assert_eq!(reader.next(&mut input), Ok(RelayStep::Piece(b"\0HTTP/1.1")), "no HTTP any more");
+    assert_eq!(reader.next(&mut &b"\r\n"[..]), Ok(RelayStep::Piece(b"\r\n")));
+    assert_eq!(reader.end(), Ok(true));
+    // An application need not agree, and then its connection serves on.
+    reader.begin_upgrade();
+    let mut input = &b"HTTP/1.1 204 x\r\nUpgrade: h2c\r\n\r\n"[..];
+    let Ok(RelayStep::Head(head)) = reader.next(&mut input) else { panic!("no head") };
+    assert_eq!(head.fields.lines(), b"");
+    assert_eq!(reader.next(&mut input), Ok(RelayStep::End { trailers: Fields::NONE, keeps: true }));
 }
 
 #[test]

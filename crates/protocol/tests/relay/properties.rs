@@ -1,4 +1,4 @@
-//! What must hold of all requests and answers: no split changes a step, and other readers understand the same.
+//! What must hold of all requests and answers: no split changes a step, other readers understand the same.
 
 use httparse::{EMPTY_HEADER, Response, Status};
 use proptest::prelude::*;

@@ -4,12 +4,12 @@
 
 use proptest::prelude::*;
 
-/// One to three requests of a connection.
+/// Up to three requests of a connection.
 pub(crate) fn requests() -> impl Strategy<Value = Vec<u8>> {
     spoilt(prop::collection::vec(request(), 1..4).prop_map(|requests| requests.concat()))
 }
 
-/// One to three answers of a connection.
+/// Up to three answers of a connection.
 pub(crate) fn answers() -> impl Strategy<Value = Vec<u8>> {
     spoilt(prop::collection::vec(answer(), 1..4).prop_map(|answers| answers.concat()))
 }

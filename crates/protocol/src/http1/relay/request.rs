@@ -7,7 +7,7 @@ use super::super::field::list_members;
 use super::super::target::split_absolute;
 use super::forwarding::{Forwarding, HostRule};
 use super::lines::{push_field, push_list};
-use super::names::{Asked, FORWARDED, FORWARDED_FOR, is_usual_option, judge_asked};
+use super::names::{FORWARDED, FORWARDED_FOR, RequestField, is_usual_option, judge_asked};
 use super::refusal::RelayRefusal;
 use super::uri::push_encoded;
 use super::{origin, via};
@@ -144,25 +144,27 @@ fn push_fields_with<'a>(
     let mut seen = Seen::default();
     for (name, value) in request.fields() {
         let asked = judge_asked(name);
-        if care.leaves_out_named && matches!(asked, Asked::Passed | Asked::Cookie | Asked::Proxys(_)) {
+        if care.leaves_out_named
+            && matches!(asked, RequestField::Passed | RequestField::Cookie | RequestField::Proxys(_))
+        {
             let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
             if request.values(b"connection").flat_map(list_members).any(named) {
                 continue;
             }
         }
         match asked {
-            Asked::Passed => push_field(name, value, out),
-            Asked::Cookie if care.joins_cookies => {
+            RequestField::Passed => push_field(name, value, out),
+            RequestField::Cookie if care.joins_cookies => {
                 if seen.cookies_count == 0 {
                     push_cookies(request, out);
                 }
                 seen.cookies_count += 1;
             }
-            Asked::Cookie => {
+            RequestField::Cookie => {
                 push_field(name, value, out);
                 seen.cookies_count += 1;
             }
-            Asked::Proxys(bit) if forwarding.trusts => match bit {
+            RequestField::Proxys(bit) if forwarding.trusts => match bit {
                 FORWARDED | FORWARDED_FOR => seen.proxys |= bit,
                 _ => {
                     seen.proxys |= bit;
@@ -188,22 +190,23 @@ fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {
 }
 
 impl<'a> Seen<'a> {
-    fn take(&mut self, asked: Asked, value: &'a [u8]) {
+    fn take(&mut self, asked: RequestField, value: &'a [u8]) {
         match asked {
-            Asked::Connection => {
+            RequestField::Connection => {
                 for option in list_members(value) {
                     self.says_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
                     self.names_fields |= !is_usual_option(option);
                 }
             }
-            Asked::Te => {
+            RequestField::Te => {
                 self.takes_trailers |=
                     list_members(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
             }
-            Asked::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
-            Asked::Via => self.has_via = true,
-            Asked::MaxForwards => self.max_forwards = Some(value),
-            Asked::Passed | Asked::Dropped | Asked::Cookie | Asked::Proxys(_) => {}
+            RequestField::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
+            RequestField::Via => self.has_via = true,
+            RequestField::MaxForwards => self.max_forwards = Some(value),
+            RequestField::Passed | RequestField::Dropped | RequestField::Cookie | RequestField::Proxys(_) => {
+            }
         }
     }
 

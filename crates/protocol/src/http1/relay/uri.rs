@@ -1,7 +1,7 @@
 //! Bytes of a target, as they are written.
 //!
-//! It owns what may not stand in a URI. Clients send it, and the reader of this server takes it; others refuse
-//! it, or take a backslash for a slash.
+//! It owns what may not stand in a URI. Clients send it, and the reader of this server takes it; others
+//! refuse it, or take a backslash for a slash.
 
 /// Bytes that RFC 3986 has no place for: they stand for nothing but themselves, so encoded they are the same.
 static ALIEN: [bool; 256] = {

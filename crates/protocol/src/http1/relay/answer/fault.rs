@@ -24,11 +24,11 @@ pub enum RelayFault {
     Switched,
     /// A line ends with LF alone.
     BareLineFeed,
-    /// A CR without LF.
+    /// A CR stands in a line without LF behind it.
     BareCarriageReturn,
-    /// A NUL.
+    /// A NUL in a line.
     Nul,
-    /// Another control character.
+    /// Another control character in a line.
     Control,
     /// A line goes on in the next one, or a first one begins with white space.
     Folded,

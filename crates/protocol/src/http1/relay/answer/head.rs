@@ -5,7 +5,7 @@
 
 use super::super::super::field::{list_members, token_bytes, trim};
 use super::super::lines::push_field;
-use super::super::names::{Said, is_trailer, is_usual_option, judge_said};
+use super::super::names::{AnswerField, is_trailer, is_usual_option, judge_said};
 use super::fault::RelayFault;
 use crate::limits::RELAYED_FIELDS_MAX;
 
@@ -41,7 +41,7 @@ pub(super) enum Body {
 
 /// What a head that is complete says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct HeadSays {
     pub(super) code: u16,
     pub(super) length_bytes: Option<u64>,
     pub(super) body: Body,
@@ -86,11 +86,12 @@ impl Draft {
         self.fields_count += 1;
         let (name, value) = split_field(line)?;
         match judge_said(name) {
-            Said::Passed => push_field(name, value, &mut self.lines),
-            Said::Dropped => {}
-            Said::Connection => self.take_connection(value),
-            Said::Length => self.take_length(value)?,
-            Said::Coding => self.take_coding(value)?,
+            AnswerField::Passed => push_field(name, value, &mut self.lines),
+            AnswerField::Upgrade if self.code == 101 => push_field(name, value, &mut self.lines),
+            AnswerField::Dropped | AnswerField::Upgrade => {}
+            AnswerField::Connection => self.take_connection(value),
+            AnswerField::Length => self.take_length(value)?,
+            AnswerField::Coding => self.take_coding(value)?,
         }
         Ok(false)
     }
@@ -157,7 +158,7 @@ impl Draft {
     }
 
     /// The blank line came: RFC 9112, sections 6.3 and 9.3.
-    pub(super) fn finish(&mut self, asked_by_head: bool) -> Result<Outcome, RelayFault> {
+    pub(super) fn finish(&mut self, asked_by_head: bool) -> Result<HeadSays, RelayFault> {
         if self.code < 200 && (self.is_chunked || self.length_bytes.is_some()) {
             return Err(RelayFault::InterimWithBody);
         }
@@ -181,7 +182,7 @@ impl Draft {
         };
         let stays = if self.is_http10 { self.says_keep_alive } else { true };
         let keeps = stays && !self.says_close && body != Body::UntilClose && !is_odd;
-        Ok(Outcome { code: self.code, length_bytes: self.length_bytes, body, keeps })
+        Ok(HeadSays { code: self.code, length_bytes: self.length_bytes, body, keeps })
     }
 
     /// Leaves out what Connection names.
