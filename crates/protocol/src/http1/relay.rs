@@ -16,7 +16,10 @@ mod request;
 mod uri;
 mod via;
 
+pub(crate) use answer::{Body, Draft, HeadSays, LineReader};
 pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};
 pub use forwarding::{Forwarding, HostRule};
+pub(crate) use names::{RequestField, judge_asked};
 pub use refusal::RelayRefusal;
+pub(crate) use request::is_of_connection;
 pub use request::{is_idempotent, write_request};

@@ -9,13 +9,13 @@ mod head;
 mod lines;
 
 pub use fault::RelayFault;
+pub(crate) use head::{Body, Draft, HeadSays};
+pub(crate) use lines::LineReader;
 
 use super::super::chunked::{Lines, Sign};
 use crate::limits::{INTERIM_ANSWERS_MAX, RELAYED_HEAD_BYTES_MAX, TRAILER_BYTES_MAX};
 use crate::message::Fields;
 use crate::status::Status;
-use head::{Body, Draft, HeadSays};
-use lines::LineReader;
 
 /// What came of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

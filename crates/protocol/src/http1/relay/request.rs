@@ -147,8 +147,7 @@ fn push_fields_with<'a>(
         if care.leaves_out_named
             && matches!(asked, RequestField::Passed | RequestField::Cookie | RequestField::Proxys(_))
         {
-            let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
-            if request.values(b"connection").flat_map(list_members).any(named) {
+            if is_of_connection(request, name) {
                 continue;
             }
         }
@@ -175,6 +174,12 @@ fn push_fields_with<'a>(
         }
     }
     seen
+}
+
+/// Whether Connection names a field.
+pub(crate) fn is_of_connection(request: &Request<'_>, name: &[u8]) -> bool {
+    let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
+    request.values(b"connection").flat_map(list_members).any(named)
 }
 
 /// RFC 9113, section 8.2.3, and RFC 6265, section 5.4: one line, whichever version the request came by.

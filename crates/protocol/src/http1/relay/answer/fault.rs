@@ -64,6 +64,10 @@ pub enum RelayFault {
     ChunkSize,
     /// The fields behind the last chunk are too long.
     TrailersTooLarge,
+    /// A record of FastCGI is of another version, request or type than what may come.
+    Record,
+    /// A FastCGI application takes no more requests at present.
+    Overloaded,
 }
 
 impl fmt::Display for RelayFault {
@@ -96,6 +100,8 @@ impl fmt::Display for RelayFault {
             Self::CodingInHttp10 => "Transfer-Encoding in an answer of HTTP/1.0",
             Self::Chunk => "the answer's body is not in the chunked coding it is said to have",
             Self::ChunkSize => "a chunk of the answer says a size beyond all numbers",
+            Self::Record => "a record of FastCGI that may not come here",
+            Self::Overloaded => "the FastCGI application takes no more requests",
             Self::TrailersTooLarge => "the fields behind the answer's body are longer than 8 KiB",
         })
     }

@@ -14,7 +14,7 @@ const LINES_BYTES: usize = 512;
 
 /// A head under construction.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// Lines that are passed on, written anew.
     lines: Vec<u8>,
     /// Names that Connection has, behind a comma each, if one is of a field that would be passed on.
@@ -27,11 +27,14 @@ pub(super) struct Draft {
     is_chunked: bool,
     says_close: bool,
     says_keep_alive: bool,
+    /// Whether a CGI program wrote it: fields alone, `Status` among them.
+    is_cgi: bool,
+    has_location: bool,
 }
 
 /// How a body is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// None may follow, whatever the fields say.
     Nothing,
     Length(u64),
@@ -41,16 +44,16 @@ pub(super) enum Body {
 
 /// What a head that is complete says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeadSays {
-    pub(super) code: u16,
-    pub(super) length_bytes: Option<u64>,
-    pub(super) body: Body,
+pub(crate) struct HeadSays {
+    pub(crate) code: u16,
+    pub(crate) length_bytes: Option<u64>,
+    pub(crate) body: Body,
     /// Whether the connection may serve another request.
-    pub(super) keeps: bool,
+    pub(crate) keeps: bool,
 }
 
 impl Draft {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             lines: Vec::new(),
             named: Vec::new(),
@@ -61,20 +64,29 @@ impl Draft {
             is_chunked: false,
             says_close: false,
             says_keep_alive: false,
+            is_cgi: false,
+            has_location: false,
         }
     }
 
-    pub(super) fn lines(&self) -> &[u8] {
+    /// The head of a CGI program's answer (RFC 3875, section 6.2), which has no status line.
+    pub(crate) const fn of_cgi() -> Self {
+        let mut draft = Self::new();
+        draft.is_cgi = true;
+        draft
+    }
+
+    pub(crate) fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.lines.capacity() + self.named.capacity()
     }
 
     /// The next line, without its end. Whether it was the blank one, which ends the head.
-    pub(super) fn take_line(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
-        if self.code == 0 {
+    pub(crate) fn take_line(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
+        if self.code == 0 && !self.is_cgi {
             return self.take_status(line).map(|()| false);
         }
         if line.is_empty() {
@@ -85,6 +97,9 @@ impl Draft {
         }
         self.fields_count += 1;
         let (name, value) = split_field(line)?;
+        if self.is_cgi && self.take_cgi(name, value)? {
+            return Ok(false);
+        }
         match judge_said(name) {
             AnswerField::Passed => push_field(name, value, &mut self.lines),
             AnswerField::Upgrade if self.code == 101 => push_field(name, value, &mut self.lines),
@@ -107,15 +122,20 @@ impl Draft {
             }
             _ => return Err(RelayFault::Version),
         };
-        let ([first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9']
-        | [first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9', b' ', ..]) = rest
-        else {
-            return Err(RelayFault::Code);
-        };
         self.lines.reserve(LINES_BYTES);
-        let digit = |letter: &u8| u16::from(letter - b'0');
-        self.code = digit(first) * 100 + digit(second) * 10 + digit(third);
+        self.code = code_of(rest).ok_or(RelayFault::Code)?;
         Ok(())
+    }
+
+    /// Whether a field is one that only CGI has. RFC 3875, section 6.3.3: `Status`, at most once.
+    fn take_cgi(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RelayFault> {
+        self.has_location |= name.eq_ignore_ascii_case(b"location");
+        if !name.eq_ignore_ascii_case(b"status") {
+            return Ok(false);
+        }
+        let code = code_of(value).filter(|code| self.code == 0 && *code >= 200);
+        self.code = code.ok_or(RelayFault::Code)?;
+        Ok(true)
     }
 
     fn take_connection(&mut self, value: &[u8]) {
@@ -158,7 +178,11 @@ impl Draft {
     }
 
     /// The blank line came: RFC 9112, sections 6.3 and 9.3.
-    pub(super) fn finish(&mut self, asked_by_head: bool) -> Result<HeadSays, RelayFault> {
+    pub(crate) fn finish(&mut self, asked_by_head: bool) -> Result<HeadSays, RelayFault> {
+        if self.is_cgi && self.code == 0 {
+            // RFC 3875, sections 6.2.3 and 6.3.3. The redirect of a local path is left to the client.
+            self.code = if self.has_location { 302 } else { 200 };
+        }
         if self.code < 200 && (self.is_chunked || self.length_bytes.is_some()) {
             return Err(RelayFault::InterimWithBody);
         }
@@ -198,7 +222,7 @@ impl Draft {
     }
 
     /// A line of a trailer section. Whether it was the blank one, which ends it.
-    pub(super) fn take_trailer(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
+    pub(crate) fn take_trailer(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
         if line.is_empty() {
             return Ok(true);
         }
@@ -208,6 +232,17 @@ impl Draft {
         }
         Ok(false)
     }
+}
+
+/// Three digits from 100 to 599, and nothing or a space behind them.
+fn code_of(text: &[u8]) -> Option<u16> {
+    let ([first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9']
+    | [first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9', b' ', ..]) = text
+    else {
+        return None;
+    };
+    let digit = |letter: &u8| u16::from(letter - b'0');
+    Some(digit(first) * 100 + digit(second) * 10 + digit(third))
 }
 
 /// `field-name ":" OWS field-value OWS` (RFC 9112, section 5).
