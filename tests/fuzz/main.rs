@@ -27,6 +27,8 @@ mod dostp_frame;
 mod dostp_node;
 #[path = "../../fuzz/targets/event_stream.rs"]
 mod event_stream;
+#[path = "../../fuzz/targets/fastcgi_answer.rs"]
+mod fastcgi_answer;
 #[path = "../../fuzz/targets/head.rs"]
 mod head;
 #[path = "../../fuzz/targets/http2_hpack.rs"]
@@ -119,6 +121,7 @@ targets! {
     dostp_frame
     dostp_node
     event_stream
+    fastcgi_answer
     head
     http2_hpack
     http2_session

@@ -9,7 +9,7 @@ use std::time::Duration;
 use staunch_protocol::fastcgi::{FastCgiReader, Script, write_end, write_piece};
 use staunch_protocol::http1::relay::RelayStep;
 
-use crate::answers::Answer;
+use crate::fastcgi_reading::Answer;
 use crate::requests::written;
 
 const SCRIPT: &str = r#"<?php
