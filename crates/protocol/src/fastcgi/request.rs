@@ -29,7 +29,7 @@ pub fn write_request(
         (_, BodyIn::Open) => return Err(LENGTH_UNKNOWN),
         _ => {
             let mut variables = Vec::with_capacity(request.head.len() * 2);
-            push_variables(request, forwarding, script, body, &mut variables);
+            push_variables(request, forwarding, script, body, &mut variables)?;
             push_record(RecordKind::BeginRequest, &BEGIN, out);
             push_content(RecordKind::Params, &variables, out);
             push_record(RecordKind::Params, b"", out);

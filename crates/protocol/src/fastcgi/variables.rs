@@ -4,7 +4,9 @@
 //! write one that is the server's.
 
 use super::script::Script;
-use crate::http1::relay::{Forwarding, HostRule, RequestField, is_of_connection, judge_asked};
+use crate::http1::relay::{
+    Forwarding, HostRule, RelayRefusal, RequestField, judge_asked, named_by_connection,
+};
 use crate::message::{BodyIn, Request, Version};
 
 /// Appends a name and its value (FastCGI, section 3.4): lengths of one byte, or of four.
@@ -26,7 +28,8 @@ pub(super) fn push_variables(
     script: &Script<'_>,
     body: BodyIn,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), RelayRefusal> {
+    let named = named_by_connection(request)?;
     let mut set = |name: &str, value: &[u8]| push_variable(name.as_bytes(), value, out);
     set("GATEWAY_INTERFACE", b"CGI/1.1");
     set("SERVER_SOFTWARE", b"staunch");
@@ -56,7 +59,8 @@ pub(super) fn push_variables(
     } else if body == BodyIn::None {
         set("CONTENT_LENGTH", b"0");
     }
-    push_fields(request, forwarding, out);
+    push_fields(request, forwarding, &named, out);
+    Ok(())
 }
 
 fn protocol(version: Version) -> &'static [u8] {
@@ -79,20 +83,25 @@ fn target(path: &[u8], query: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// Section 4.1.18: a field is `HTTP_` and its name in capitals, several of a name are one.
-fn push_fields(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
-    for (index, (name, _)) in request.fields().enumerate() {
+fn push_fields(request: &Request<'_>, forwarding: &Forwarding<'_>, named: &[&[u8]], out: &mut Vec<u8>) {
+    let is = |name: &[u8], other: &[u8]| name.eq_ignore_ascii_case(other);
+    let mut passed: Vec<_> = request.fields().collect();
+    passed.retain(|(name, _)| {
         let is_passed = match judge_asked(name) {
             RequestField::Passed | RequestField::Cookie | RequestField::Via => true,
             RequestField::Proxys(_) => forwarding.trusts,
             _ => false,
         };
-        let before = || request.fields().take(index).any(|(before, _)| before.eq_ignore_ascii_case(name));
-        if !is_passed || !has_variable(name) || is_of_connection(request, name) || before() {
+        is_passed && has_variable(name) && !named.iter().any(|named| is(name, named))
+    });
+    for (index, (name, _)) in passed.iter().enumerate() {
+        if passed.iter().take(index).any(|(before, _)| is(before, name)) {
             continue;
         }
-        let values: Vec<_> = request.values(name).collect();
-        let between: &[u8] = if name.eq_ignore_ascii_case(b"cookie") { b"; " } else { b", " };
-        push_variable(&variable_of(name), &values.join(between), out);
+        let all = passed.iter().skip(index).filter(|(other, _)| is(other, name));
+        let between: &[u8] = if is(name, b"cookie") { b"; " } else { b", " };
+        let value = all.map(|(_, value)| *value).collect::<Vec<_>>().join(between);
+        push_variable(&variable_of(name), &value, out);
     }
     let host = match forwarding.host {
         HostRule::Kept => request.values(b"host").next().unwrap_or(request.host),

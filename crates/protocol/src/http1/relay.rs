@@ -21,5 +21,5 @@ pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};
 pub use forwarding::{Forwarding, HostRule};
 pub(crate) use names::{RequestField, judge_asked};
 pub use refusal::RelayRefusal;
-pub(crate) use request::is_of_connection;
+pub(crate) use request::named_by_connection;
 pub use request::{is_idempotent, write_request};

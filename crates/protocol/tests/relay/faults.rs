@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use staunch_protocol::http1::relay::{RelayFault, RelayReader};
 use staunch_protocol::limits::{
-    CHUNK_LINE_BYTES_MAX, INTERIM_ANSWERS_MAX, RELAYED_FIELDS_MAX, RELAYED_HEAD_BYTES_MAX, TRAILER_BYTES_MAX,
+    CHUNK_LINE_BYTES_MAX, INTERIM_ANSWERS_MAX, NAMED_FIELDS_MAX, RELAYED_FIELDS_MAX, RELAYED_HEAD_BYTES_MAX,
+    TRAILER_BYTES_MAX,
 };
 
 use RelayFault::{
     BareCarriageReturn, BareLineFeed, Chunk, ChunkSize, Code, Coding, CodingInHttp10, ColonMissing, Control,
     EndedInBody, EndedInHead, Folded, HeadTooLarge, InterimWithBody, Length, LengthAndChunks, LengthTwice,
     Name, NameMissing, NothingCame, Nul, SpaceBeforeColon, Switched, TooManyFields, TooManyInterim,
-    TrailersTooLarge, Unasked, Version,
+    TooManyNamed, TrailersTooLarge, Unasked, Version,
 };
 
 use crate::answers::read_all_ways;
@@ -197,6 +198,10 @@ fn limits() {
     assert_eq!(fault(fields(RELAYED_FIELDS_MAX).as_bytes()), None);
     assert_eq!(fault(fields(RELAYED_FIELDS_MAX + 1).as_bytes()), Some(TooManyFields));
 
+    let named = |count: usize| format!("HTTP/1.1 204 x\r\nConnection: close{}\r\n\r\n", ", a".repeat(count));
+    assert_eq!(fault(named(NAMED_FIELDS_MAX).as_bytes()), None);
+    assert_eq!(fault(named(NAMED_FIELDS_MAX + 1).as_bytes()), Some(TooManyNamed));
+
     let interim = |count: u8| {
         format!("{}HTTP/1.1 204 x\r\n\r\n", "HTTP/1.1 103 x\r\nA: b\r\n\r\n".repeat(usize::from(count)))
     };
@@ -246,6 +251,7 @@ fn sentences_differ() {
         HeadTooLarge,
         TooManyFields,
         TooManyInterim,
+        TooManyNamed,
         InterimWithBody,
         Length,
         LengthTwice,

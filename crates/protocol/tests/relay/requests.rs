@@ -118,6 +118,17 @@ fn what_connection_names_is_of_that_connection() {
 }
 
 #[test]
+fn connection_names_no_more_than_any_honest_client() {
+    let refusals = |count: usize| {
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: close{}\r\n\r\n", ", a".repeat(count));
+        pass_on(request.as_bytes(), |_| {}).refusals
+    };
+    assert_eq!(refusals(16), []);
+    assert_eq!(refusals(17)[0].status.code(), 400);
+}
+
+#[test]
 fn cookies_are_one_line() {
     assert_eq!(
         added("Cookie: a=1\r\nA: 1\r\ncookie: b=2\r\nCOOKIE: c=3\r\n"),

@@ -11,6 +11,7 @@ use super::names::{FORWARDED, FORWARDED_FOR, RequestField, is_usual_option, judg
 use super::refusal::RelayRefusal;
 use super::uri::push_encoded;
 use super::{origin, via};
+use crate::limits::NAMED_FIELDS_MAX;
 use crate::message::{BodyIn, Method, Request, Version};
 use crate::status::Status;
 
@@ -102,9 +103,9 @@ struct Seen<'a> {
 }
 
 /// Fields that need a second pass: those that Connection names are left out, and cookies are joined.
-#[derive(Debug, Clone, Copy, Default)]
-struct Care {
-    leaves_out_named: bool,
+#[derive(Debug, Default)]
+struct Care<'a> {
+    named: Vec<&'a [u8]>,
     joins_cookies: bool,
 }
 
@@ -116,13 +117,13 @@ fn push_fields<'a>(
 ) -> Result<Seen<'a>, RelayRefusal> {
     refuse_method(request.method)?;
     let start = out.len();
-    let seen = push_fields_with(request, forwarding, Care::default(), out);
+    let seen = push_fields_with(request, forwarding, &Care::default(), out);
     if !seen.names_fields && seen.cookies_count < 2 {
         return Ok(seen);
     }
     out.truncate(start);
-    let care = Care { leaves_out_named: seen.names_fields, joins_cookies: seen.cookies_count > 1 };
-    Ok(push_fields_with(request, forwarding, care, out))
+    let care = Care { named: named_by_connection(request)?, joins_cookies: seen.cookies_count > 1 };
+    Ok(push_fields_with(request, forwarding, &care, out))
 }
 
 /// A tunnel is none of a reverse proxy, and TRACE would show a client what is added to its request.
@@ -138,18 +139,16 @@ fn refuse_method(method: Method) -> Result<(), RelayRefusal> {
 fn push_fields_with<'a>(
     request: &Request<'a>,
     forwarding: &Forwarding<'_>,
-    care: Care,
+    care: &Care<'_>,
     out: &mut Vec<u8>,
 ) -> Seen<'a> {
     let mut seen = Seen::default();
     for (name, value) in request.fields() {
         let asked = judge_asked(name);
-        if care.leaves_out_named
-            && matches!(asked, RequestField::Passed | RequestField::Cookie | RequestField::Proxys(_))
-        {
-            if is_of_connection(request, name) {
-                continue;
-            }
+        let may_be_named =
+            matches!(asked, RequestField::Passed | RequestField::Cookie | RequestField::Proxys(_));
+        if may_be_named && care.named.iter().any(|named| named.eq_ignore_ascii_case(name)) {
+            continue;
         }
         match asked {
             RequestField::Passed => push_field(name, value, out),
@@ -176,11 +175,18 @@ fn push_fields_with<'a>(
     seen
 }
 
-/// Whether Connection names a field.
-pub(crate) fn is_of_connection(request: &Request<'_>, name: &[u8]) -> bool {
-    let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
-    request.values(b"connection").flat_map(list_members).any(named)
+/// The fields that Connection names, but for those that are not passed on anyway.
+pub(crate) fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, RelayRefusal> {
+    let options = request.values(b"connection").flat_map(list_members);
+    let named: Vec<_> =
+        options.filter(|option| !is_usual_option(option)).take(NAMED_FIELDS_MAX + 1).collect();
+    if named.len() > NAMED_FIELDS_MAX { Err(TOO_MANY_NAMED) } else { Ok(named) }
 }
+
+const TOO_MANY_NAMED: RelayRefusal =
+    RelayRefusal { status: Status::BAD_REQUEST, reason: "Connection names more than 16 fields" };
+
+const _: () = assert!(NAMED_FIELDS_MAX == 16);
 
 /// RFC 9113, section 8.2.3, and RFC 6265, section 5.4: one line, whichever version the request came by.
 fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {

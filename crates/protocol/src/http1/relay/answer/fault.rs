@@ -44,6 +44,8 @@ pub enum RelayFault {
     HeadTooLarge,
     /// The head has too many fields.
     TooManyFields,
+    /// Connection names too many fields.
+    TooManyNamed,
     /// More interim answers than any honest application sends.
     TooManyInterim,
     /// An interim answer says how long a body is.
@@ -91,6 +93,7 @@ impl fmt::Display for RelayFault {
             Self::Name => "a field name of the answer is not a token",
             Self::HeadTooLarge => "the answer's head is larger than 64 KiB",
             Self::TooManyFields => "the answer has more than 256 header fields",
+            Self::TooManyNamed => "Connection of the answer names more than 16 fields",
             Self::TooManyInterim => "more than 16 interim answers",
             Self::InterimWithBody => "an interim answer says how long a body is",
             Self::Length => "Content-Length of the answer is not one number of bytes",
@@ -112,5 +115,6 @@ impl Error for RelayFault {}
 const _: () = {
     use crate::limits::{INTERIM_ANSWERS_MAX, RELAYED_FIELDS_MAX, RELAYED_HEAD_BYTES_MAX, TRAILER_BYTES_MAX};
     assert!(RELAYED_HEAD_BYTES_MAX == 64 << 10 && RELAYED_FIELDS_MAX == 256);
+    assert!(crate::limits::NAMED_FIELDS_MAX == 16);
     assert!(INTERIM_ANSWERS_MAX == 16 && TRAILER_BYTES_MAX == 8 << 10);
 };

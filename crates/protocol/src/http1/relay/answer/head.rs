@@ -7,7 +7,7 @@ use super::super::super::field::{list_members, token_bytes, trim};
 use super::super::lines::push_field;
 use super::super::names::{AnswerField, is_trailer, is_usual_option, judge_said};
 use super::fault::RelayFault;
-use crate::limits::RELAYED_FIELDS_MAX;
+use crate::limits::{NAMED_FIELDS_MAX, RELAYED_FIELDS_MAX};
 
 /// Room for the fields of a usual answer, so that one allocation serves it.
 const LINES_BYTES: usize = 512;
@@ -23,6 +23,7 @@ pub(crate) struct Draft {
     /// 0 until the status line came.
     code: u16,
     fields_count: u16,
+    named_count: u8,
     is_http10: bool,
     is_chunked: bool,
     says_close: bool,
@@ -60,6 +61,7 @@ impl Draft {
             length_bytes: None,
             code: 0,
             fields_count: 0,
+            named_count: 0,
             is_http10: false,
             is_chunked: false,
             says_close: false,
@@ -104,7 +106,7 @@ impl Draft {
             AnswerField::Passed => push_field(name, value, &mut self.lines),
             AnswerField::Upgrade if self.code == 101 => push_field(name, value, &mut self.lines),
             AnswerField::Dropped | AnswerField::Upgrade => {}
-            AnswerField::Connection => self.take_connection(value),
+            AnswerField::Connection => self.take_connection(value)?,
             AnswerField::Length => self.take_length(value)?,
             AnswerField::Coding => self.take_coding(value)?,
         }
@@ -138,15 +140,20 @@ impl Draft {
         Ok(true)
     }
 
-    fn take_connection(&mut self, value: &[u8]) {
+    fn take_connection(&mut self, value: &[u8]) -> Result<(), RelayFault> {
         for option in list_members(value) {
             self.says_close |= option.eq_ignore_ascii_case(b"close");
             self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             if !is_usual_option(option) {
+                self.named_count += 1;
+                if usize::from(self.named_count) > NAMED_FIELDS_MAX {
+                    return Err(RelayFault::TooManyNamed);
+                }
                 self.named.push(b',');
                 self.named.extend_from_slice(option);
             }
         }
+        Ok(())
     }
 
     /// Digits, once. RFC 9110, section 8.6, allows to take a list of equal numbers, and to refuse it.
