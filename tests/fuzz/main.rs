@@ -27,6 +27,8 @@ mod dostp_frame;
 mod dostp_node;
 #[path = "../../fuzz/targets/event_stream.rs"]
 mod event_stream;
+#[path = "../../fuzz/targets/fastcgi_answer.rs"]
+mod fastcgi_answer;
 #[path = "../../fuzz/targets/head.rs"]
 mod head;
 #[path = "../../fuzz/targets/http2_hpack.rs"]
@@ -45,6 +47,10 @@ mod proxy;
 mod publication;
 #[path = "../../fuzz/targets/range.rs"]
 mod range;
+#[path = "../../fuzz/targets/relay_answer.rs"]
+mod relay_answer;
+#[path = "../../fuzz/targets/relay_request.rs"]
+mod relay_request;
 #[path = "../../fuzz/targets/session_bodies.rs"]
 mod session_bodies;
 #[path = "../../fuzz/targets/session_split.rs"]
@@ -115,6 +121,7 @@ targets! {
     dostp_frame
     dostp_node
     event_stream
+    fastcgi_answer
     head
     http2_hpack
     http2_session
@@ -124,6 +131,8 @@ targets! {
     proxy
     publication
     range
+    relay_answer
+    relay_request
     session_bodies
     session_split
     target

@@ -106,6 +106,7 @@ mod tests {
             maps: false,
             rings: true,
             devices: Default::default(),
+            ports: Default::default(),
         }
     }
 

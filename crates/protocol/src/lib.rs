@@ -1,11 +1,13 @@
 //! Sessions without input or output: bytes and time in, events and bytes out.
 //!
 //! It owns what HTTP means on the wire, a proxy's introduction before it, and what may follow it: streams of
-//! events, WebSockets. It must never ask the time, open a file, start a thread, or know what is served: time
-//! is an argument in milliseconds, bytes are slices, output is appended to a vector.
+//! events, WebSockets; and what FastCGI says instead of it. It must never ask the time, open a file, start a
+//! thread, or know what is served: time is an argument in milliseconds, bytes are slices, output is appended
+//! to a vector.
 #![forbid(unsafe_code)]
 
 pub mod event_stream;
+pub mod fastcgi;
 pub mod http1;
 pub mod http2;
 pub mod limits;

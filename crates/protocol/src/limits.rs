@@ -25,6 +25,12 @@ pub const ANSWER_FIELDS_MAX: usize = 1024;
 pub const RELAYED_HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Most fields of an answer that a proxy reads: several times what the largest set of cookies and links has.
 pub const RELAYED_FIELDS_MAX: usize = 256;
+/// Most bytes that are kept of what a FastCGI application says of its errors, in one request: some lines for
+/// a log.
+pub const FASTCGI_ERRORS_BYTES_MAX: usize = 4 * 1024;
+/// Most fields that Connection may name, of a request or an answer that is passed on: each is looked for among
+/// all fields. Honest peers name two.
+pub const NAMED_FIELDS_MAX: usize = 16;
 /// Most proxies that a request may have come through (Via): a way has two or three.
 pub const HOPS_MAX: usize = 16;
 /// Most interim answers (100 to 199) before the final one: honest servers send one or two.

@@ -13,8 +13,8 @@ pub(super) struct Lines {
     /// Bytes of the size line or of the trailer section.
     line_bytes: u16,
     position: Position,
-    /// Whether it is an answer's that is only read: a line of the trailer section may go on in the next one, which then begins
-    /// with white space, and white space may stand behind a size (old servers pad it).
+    /// Whether it is an answer's that is only read: a line of the trailer section may go on in the next one,
+    /// which then begins with white space, and white space may stand behind a size (old servers pad it).
     is_lenient: bool,
 }
 
@@ -74,7 +74,8 @@ impl Lines {
     /// Before the first chunk of a request, and of an answer that is passed on. A folded line is refused (RFC
     /// 9112, section 5.2).
     pub(super) const STRICT: Self = Self { line_bytes: 0, position: Position::SizeFirst, is_lenient: false };
-    /// Before the first chunk of an answer that is only read. A folded line is one line (RFC 9112, section 5.2).
+    /// Before the first chunk of an answer that is only read. A folded line is one line (RFC 9112, section
+    /// 5.2).
     pub(super) const LENIENT: Self = Self { is_lenient: true, ..Self::STRICT };
 
     /// Whether the next bytes are data.

@@ -9,13 +9,13 @@ mod head;
 mod lines;
 
 pub use fault::RelayFault;
+pub(crate) use head::{Body, Draft, HeadSays};
+pub(crate) use lines::LineReader;
 
 use super::super::chunked::{Lines, Sign};
 use crate::limits::{INTERIM_ANSWERS_MAX, RELAYED_HEAD_BYTES_MAX, TRAILER_BYTES_MAX};
 use crate::message::Fields;
 use crate::status::Status;
-use head::{Body, Draft, Outcome};
-use lines::LineReader;
 
 /// What came of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +24,14 @@ pub enum RelayStep<'s> {
     More,
     /// An interim answer, 103; others are left out.
     Interim(RelayHead<'s>),
-    /// The head of the answer.
+    /// The head of the answer. Behind 101, which only answers a request for an upgrade, all that comes until
+    /// the application closes is told in pieces, and is no HTTP; `Upgrade` is then among the fields.
     Head(RelayHead<'s>),
     /// Bytes of the body, at least one, without what surrounds chunks.
     Piece(&'s [u8]),
     /// The answer is complete.
     End {
-        /// Fields behind the body.
+        /// Fields behind the body. They are held until the next call.
         trailers: Fields<'s>,
         /// Whether the connection may serve another request. It may not if input is left over: no request
         /// asked for it.
@@ -41,14 +42,15 @@ pub enum RelayStep<'s> {
 /// The head of an answer, as it is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RelayHead<'s> {
-    /// The status.
+    /// A final one, or 103 of an interim answer.
     pub status: Status,
     /// The fields that are passed on. Content-Length is among them only where no body follows although the
     /// field has a meaning: in an answer to HEAD, and in 304.
     pub fields: Fields<'s>,
     /// What Content-Length says.
     pub length_bytes: Option<u64>,
-    /// Whether a body follows, be it an empty one. None does in an answer to HEAD, nor in 204 and 304.
+    /// Whether a body follows, be it an empty one. None does in an answer to HEAD, nor in 204 and 304, nor in
+    /// 101, whose tunnel is no body.
     pub has_body: bool,
 }
 
@@ -63,6 +65,7 @@ pub struct RelayReader {
     interim_count: u8,
     keeps: bool,
     asked_by_head: bool,
+    asked_for_upgrade: bool,
     has_begun: bool,
 }
 
@@ -86,7 +89,7 @@ enum State {
 /// A step that is not yet joined with what the reader holds of it.
 enum Told<'i> {
     More,
-    Head(Outcome),
+    Head(HeadSays),
     Piece(&'i [u8]),
     End,
 }
@@ -108,6 +111,7 @@ impl RelayReader {
             interim_count: 0,
             keeps: false,
             asked_by_head: false,
+            asked_for_upgrade: false,
             has_begun: false,
         }
     }
@@ -116,7 +120,13 @@ impl RelayReader {
     /// whatever it says.
     pub fn begin(&mut self, asked_by_head: bool) {
         debug_assert_eq!(self.state, State::Idle, "the answer before has not ended");
-        *self = Self { state: State::Head, asked_by_head, ..Self::new() };
+        *self = Self { state: State::Head, keeps: true, asked_by_head, ..Self::new() };
+    }
+
+    /// The next answer is awaited, as by `begin`, and it may be 101: an upgrade was asked for.
+    pub fn begin_upgrade(&mut self) {
+        self.begin(false);
+        self.asked_for_upgrade = true;
     }
 
     /// Takes the next step from `input`, which shrinks by what was used. A step may come without input: call
@@ -127,7 +137,7 @@ impl RelayReader {
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<RelayStep<'s>, RelayFault> {
         Ok(match self.advance(input)? {
             Told::More => RelayStep::More,
-            Told::Head(outcome) => self.tell_head(outcome)?,
+            Told::Head(says) => self.tell_head(says)?,
             Told::Piece(piece) => RelayStep::Piece(piece),
             Told::End => RelayStep::End { trailers: Fields::new(self.draft.lines()), keeps: self.keeps },
         })
@@ -174,12 +184,12 @@ impl RelayReader {
                 }
                 _ if input.is_empty() => return Ok(Told::More),
                 State::Head => {
-                    let Some(outcome) = self.read_head(input)? else { return Ok(Told::More) };
+                    let Some(says) = self.read_head(input)? else { return Ok(Told::More) };
                     // RFC 9110, section 15.2: 100 was not asked for, and others say nothing to us.
-                    if !(100..200).contains(&outcome.code) || outcome.code == Status::EARLY_HINTS.code() {
-                        return Ok(Told::Head(outcome));
+                    match says.code {
+                        101 | 103 | 200.. => return Ok(Told::Head(says)),
+                        _ => self.draft = Draft::new(),
                     }
-                    self.draft = Draft::new();
                 }
                 State::Length => return Ok(Told::Piece(self.take_data(input))),
                 State::Chunks(lines) if lines.in_data() => return Ok(Told::Piece(self.take_data(input))),
@@ -187,13 +197,16 @@ impl RelayReader {
                 State::Trailers => {
                     return Ok(if self.read_trailers(input)? { self.finish() } else { Told::More });
                 }
-                State::UntilClose => return Ok(Told::Piece(std::mem::take(input))),
+                State::UntilClose => {
+                    self.draft = Draft::new();
+                    return Ok(Told::Piece(std::mem::take(input)));
+                }
             }
         }
     }
 
     /// Reads lines until the head is complete.
-    fn read_head(&mut self, input: &mut &[u8]) -> Result<Option<Outcome>, RelayFault> {
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<Option<HeadSays>, RelayFault> {
         const LIMIT: (usize, RelayFault) = (RELAYED_HEAD_BYTES_MAX, RelayFault::HeadTooLarge);
         if !self.lines.has_begun() {
             // Behind an interim answer that was told.
@@ -205,9 +218,11 @@ impl RelayReader {
                 Some(false) => {}
                 Some(true) => {
                     self.lines.restart();
-                    let outcome = self.draft.finish(self.asked_by_head)?;
-                    self.count_interim(outcome.code)?;
-                    return Ok(Some(outcome));
+                    let says = self.draft.finish(self.asked_by_head)?;
+                    self.count_interim(says.code)?;
+                    // An interim answer may say that the connection closes behind the final one.
+                    self.keeps &= says.keeps;
+                    return Ok(Some(says));
                 }
             }
         }
@@ -215,7 +230,7 @@ impl RelayReader {
 
     fn count_interim(&mut self, code: u16) -> Result<(), RelayFault> {
         match code {
-            101 => Err(RelayFault::Switched),
+            101 if !self.asked_for_upgrade => Err(RelayFault::Switched),
             100..200 if self.interim_count == INTERIM_ANSWERS_MAX => Err(RelayFault::TooManyInterim),
             100..200 => {
                 self.interim_count += 1;
@@ -225,28 +240,27 @@ impl RelayReader {
         }
     }
 
-    fn tell_head(&mut self, outcome: Outcome) -> Result<RelayStep<'_>, RelayFault> {
-        let status = Status::from_code(outcome.code).ok_or(RelayFault::Code)?;
-        let is_interim = status.is_interim();
-        if !is_interim {
-            self.keeps = outcome.keeps;
-            self.state = match outcome.body {
-                Body::Nothing | Body::Length(0) => State::Ended,
-                Body::Length(length_bytes) => {
-                    self.remaining_bytes = length_bytes;
-                    State::Length
-                }
-                Body::Chunked => State::Chunks(Lines::STRICT),
-                Body::UntilClose => State::UntilClose,
-            };
-        }
+    fn tell_head(&mut self, says: HeadSays) -> Result<RelayStep<'_>, RelayFault> {
+        let status = Status::from_code(says.code).ok_or(RelayFault::Code)?;
+        self.state = match says.body {
+            _ if status.is_interim() => State::Head,
+            // A tunnel, which its end ends.
+            _ if status == Status::SWITCHING_PROTOCOLS => State::UntilClose,
+            Body::Nothing | Body::Length(0) => State::Ended,
+            Body::Length(length_bytes) => {
+                self.remaining_bytes = length_bytes;
+                State::Length
+            }
+            Body::Chunked => State::Chunks(Lines::STRICT),
+            Body::UntilClose => State::UntilClose,
+        };
         let head = RelayHead {
             status,
             fields: Fields::new(self.draft.lines()),
-            length_bytes: outcome.length_bytes,
-            has_body: outcome.body != Body::Nothing,
+            length_bytes: says.length_bytes,
+            has_body: says.body != Body::Nothing,
         };
-        Ok(if is_interim { RelayStep::Interim(head) } else { RelayStep::Head(head) })
+        Ok(if status.is_interim() { RelayStep::Interim(head) } else { RelayStep::Head(head) })
     }
 
     /// Gives what came of the body, or of the present chunk.
@@ -312,6 +326,3 @@ impl RelayReader {
         Told::End
     }
 }
-
-#[cfg(test)]
-mod tests;

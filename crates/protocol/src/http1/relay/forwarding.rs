@@ -26,7 +26,8 @@ pub struct Forwarding<'a> {
 /// Which Host an application is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostRule<'a> {
-    /// The one that the client asked for.
+    /// The one that the client asked for; empty if it named none, as HTTP/1.0 allows and many applications do
+    /// not.
     #[default]
     Kept,
     /// This one.

@@ -5,7 +5,7 @@
 
 /// What becomes of a field of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum RequestField {
     /// Passed on as it stands.
     Passed,
     /// Not passed on: of one connection, written anew, or not a client's to say.
@@ -38,50 +38,50 @@ pub(super) const REAL_IP: u8 = 1 << 3;
 pub(super) const FORWARDED: u8 = 1 << 4;
 
 /// Sorts by length and first letter, so that most fields cost one jump and no comparison.
-pub(super) fn judge_asked(name: &[u8]) -> Asked {
+pub(crate) fn judge_asked(name: &[u8]) -> RequestField {
     let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
     match (name.len(), first_letter(name)) {
-        (2, b't') if is(b"te") => Asked::Te,
-        (3, b'v') if is(b"via") => Asked::Via,
-        (4, b'h') if is(b"host") => Asked::Dropped,
+        (2, b't') if is(b"te") => RequestField::Te,
+        (3, b'v') if is(b"via") => RequestField::Via,
+        (4, b'h') if is(b"host") => RequestField::Dropped,
         // CGI makes HTTP_PROXY of it, which programs take for a setting (CVE-2016-5385).
-        (5, b'p') if is(b"proxy") => Asked::Dropped,
-        (6, b'c') if is(b"cookie") => Asked::Cookie,
+        (5, b'p') if is(b"proxy") => RequestField::Dropped,
+        (6, b'c') if is(b"cookie") => RequestField::Cookie,
         // The body is read by us.
-        (6, b'e') if is(b"expect") => Asked::Dropped,
-        (7, b'u') if is(b"upgrade") => Asked::Upgrade,
-        (7, b't') if is(b"trailer") => Asked::Dropped,
-        (9, b'f') if is(b"forwarded") => Asked::Proxys(FORWARDED),
-        (9, b'x') if is(b"x-real-ip") => Asked::Proxys(REAL_IP),
-        (10, b'c') if is(b"connection") => Asked::Connection,
-        (10, b'k') if is(b"keep-alive") => Asked::Dropped,
+        (6, b'e') if is(b"expect") => RequestField::Dropped,
+        (7, b'u') if is(b"upgrade") => RequestField::Upgrade,
+        (7, b't') if is(b"trailer") => RequestField::Dropped,
+        (9, b'f') if is(b"forwarded") => RequestField::Proxys(FORWARDED),
+        (9, b'x') if is(b"x-real-ip") => RequestField::Proxys(REAL_IP),
+        (10, b'c') if is(b"connection") => RequestField::Connection,
+        (10, b'k') if is(b"keep-alive") => RequestField::Dropped,
         // RFC 9440, section 2.4: only the end of TLS says whose certificate was shown.
-        (11, b'c') if is(b"client-cert") => Asked::Dropped,
-        (17, b'c') if is(b"client-cert-chain") => Asked::Dropped,
-        (12, b'm') if is(b"max-forwards") => Asked::MaxForwards,
-        (13, b'x') if is(b"x-rewrite-url") => Asked::Dropped,
-        (14, b'c') if is(b"content-length") => Asked::Dropped,
-        (14, b'h') if is(b"http2-settings") => Asked::Dropped,
-        (14, b'x') if is(b"x-original-url") => Asked::Dropped,
-        (16, b'p') if is(b"proxy-connection") => Asked::Dropped,
-        (17, b't') if is(b"transfer-encoding") => Asked::Dropped,
+        (11, b'c') if is(b"client-cert") => RequestField::Dropped,
+        (17, b'c') if is(b"client-cert-chain") => RequestField::Dropped,
+        (12, b'm') if is(b"max-forwards") => RequestField::MaxForwards,
+        (13, b'x') if is(b"x-rewrite-url") => RequestField::Dropped,
+        (14, b'c') if is(b"content-length") => RequestField::Dropped,
+        (14, b'h') if is(b"http2-settings") => RequestField::Dropped,
+        (14, b'x') if is(b"x-original-url") => RequestField::Dropped,
+        (16, b'p') if is(b"proxy-connection") => RequestField::Dropped,
+        (17, b't') if is(b"transfer-encoding") => RequestField::Dropped,
         // RFC 9110, section 11.7.2: credentials for the first proxy.
-        (19, b'p') if is(b"proxy-authorization") => Asked::Dropped,
-        (22, b'x') if is(b"x-http-method-override") => Asked::Dropped,
+        (19, b'p') if is(b"proxy-authorization") => RequestField::Dropped,
+        (22, b'x') if is(b"x-http-method-override") => RequestField::Dropped,
         (11.., b'x') if begins(name, b"x-forwarded") => judge_forwarded(name),
         // CGI cannot tell it from a hyphen, so `X_Forwarded_For` would be X-Forwarded-For.
-        _ if name.contains(&b'_') => Asked::Dropped,
-        _ => Asked::Passed,
+        _ if name.contains(&b'_') => RequestField::Dropped,
+        _ => RequestField::Passed,
     }
 }
 
-fn judge_forwarded(name: &[u8]) -> Asked {
+fn judge_forwarded(name: &[u8]) -> RequestField {
     match name.get(b"x-forwarded".len()..).unwrap_or_default() {
-        rest if rest.contains(&b'_') => Asked::Dropped,
-        rest if rest.eq_ignore_ascii_case(b"-for") => Asked::Proxys(FORWARDED_FOR),
-        rest if rest.eq_ignore_ascii_case(b"-proto") => Asked::Proxys(FORWARDED_PROTO),
-        rest if rest.eq_ignore_ascii_case(b"-host") => Asked::Proxys(FORWARDED_HOST),
-        _ => Asked::Proxys(0),
+        rest if rest.contains(&b'_') => RequestField::Dropped,
+        rest if rest.eq_ignore_ascii_case(b"-for") => RequestField::Proxys(FORWARDED_FOR),
+        rest if rest.eq_ignore_ascii_case(b"-proto") => RequestField::Proxys(FORWARDED_PROTO),
+        rest if rest.eq_ignore_ascii_case(b"-host") => RequestField::Proxys(FORWARDED_HOST),
+        _ => RequestField::Proxys(0),
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn is_usual_option(option: &[u8]) -> bool {
 
 /// What becomes of a field of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum AnswerField {
     /// Passed on as it stands.
     Passed,
     /// Not passed on: of one connection, written by us, or meant for a proxy.
@@ -105,27 +105,29 @@ pub(super) enum Said {
     Length,
     /// `Transfer-Encoding`
     Coding,
+    /// `Upgrade`, which goes on where the protocol changes.
+    Upgrade,
 }
 
 /// Sorts as [`judge_asked`] does.
-pub(super) fn judge_said(name: &[u8]) -> Said {
+pub(super) fn judge_said(name: &[u8]) -> AnswerField {
     let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
     match (name.len(), first_letter(name)) {
-        (2, b't') if is(b"te") => Said::Dropped,
-        (4, b'd') if is(b"date") => Said::Dropped,
-        (6, b's') if is(b"server") => Said::Dropped,
-        (7, b't') if is(b"trailer") => Said::Dropped,
-        (7, b'u') if is(b"upgrade") => Said::Dropped,
-        (10, b'c') if is(b"connection") => Said::Connection,
-        (10, b'k') if is(b"keep-alive") => Said::Dropped,
-        (14, b'c') if is(b"content-length") => Said::Length,
-        (16, b'p') if is(b"proxy-connection") => Said::Dropped,
-        (17, b't') if is(b"transfer-encoding") => Said::Coding,
+        (2, b't') if is(b"te") => AnswerField::Dropped,
+        (4, b'd') if is(b"date") => AnswerField::Dropped,
+        (6, b's') if is(b"server") => AnswerField::Dropped,
+        (7, b't') if is(b"trailer") => AnswerField::Dropped,
+        (7, b'u') if is(b"upgrade") => AnswerField::Upgrade,
+        (10, b'c') if is(b"connection") => AnswerField::Connection,
+        (10, b'k') if is(b"keep-alive") => AnswerField::Dropped,
+        (14, b'c') if is(b"content-length") => AnswerField::Length,
+        (16, b'p') if is(b"proxy-connection") => AnswerField::Dropped,
+        (17, b't') if is(b"transfer-encoding") => AnswerField::Coding,
         // RFC 9110, sections 11.7.1 and 11.7.3: for the client next to it, which we are.
-        (18, b'p') if is(b"proxy-authenticate") => Said::Dropped,
-        (25, b'p') if is(b"proxy-authentication-info") => Said::Dropped,
-        (8.., b'x') if begins(name, b"x-accel-") => Said::Dropped,
-        _ => Said::Passed,
+        (18, b'p') if is(b"proxy-authenticate") => AnswerField::Dropped,
+        (25, b'p') if is(b"proxy-authentication-info") => AnswerField::Dropped,
+        (8.., b'x') if begins(name, b"x-accel-") => AnswerField::Dropped,
+        _ => AnswerField::Passed,
     }
 }
 
@@ -152,7 +154,7 @@ pub(super) fn is_trailer(name: &[u8]) -> bool {
         b"warning",
         b"www-authenticate",
     ];
-    judge_said(name) == Said::Passed && !HEADS.iter().any(|head| name.eq_ignore_ascii_case(head))
+    judge_said(name) == AnswerField::Passed && !HEADS.iter().any(|head| name.eq_ignore_ascii_case(head))
 }
 
 fn first_letter(name: &[u8]) -> u8 {
@@ -170,26 +172,29 @@ mod tests {
     #[test]
     fn requests() {
         for (names, expected) in [
-            ("Accept X-Forward Cookie2 Proxy2 Via2 X-Real-IP2 Authorization X-Requested-With", Asked::Passed),
+            (
+                "Accept X-Forward Cookie2 Proxy2 Via2 X-Real-IP2 Authorization X-Requested-With",
+                RequestField::Passed,
+            ),
             (
                 "Host Proxy EXPECT Trailer keep-alive Client-Cert CLIENT-CERT-CHAIN X-Rewrite-URL \
                  Content-Length HTTP2-Settings X-Original-Url Proxy-Connection Transfer-Encoding \
                  Proxy-Authorization X-HTTP-Method-Override X_Forwarded_For Content_Length a_b _ \
                  X-Forwarded_For X-Real_IP",
-                Asked::Dropped,
+                RequestField::Dropped,
             ),
-            ("Connection", Asked::Connection),
-            ("cookie", Asked::Cookie),
-            ("TE", Asked::Te),
-            ("Via", Asked::Via),
-            ("Upgrade", Asked::Upgrade),
-            ("Max-Forwards", Asked::MaxForwards),
-            ("X-Forwarded-For", Asked::Proxys(FORWARDED_FOR)),
-            ("x-forwarded-proto", Asked::Proxys(FORWARDED_PROTO)),
-            ("X-Forwarded-HOST", Asked::Proxys(FORWARDED_HOST)),
-            ("X-Forwarded X-Forwarded-Port X-Forwarded-Prefix X-Forwardedness", Asked::Proxys(0)),
-            ("X-Real-IP", Asked::Proxys(REAL_IP)),
-            ("Forwarded", Asked::Proxys(FORWARDED)),
+            ("Connection", RequestField::Connection),
+            ("cookie", RequestField::Cookie),
+            ("TE", RequestField::Te),
+            ("Via", RequestField::Via),
+            ("Upgrade", RequestField::Upgrade),
+            ("Max-Forwards", RequestField::MaxForwards),
+            ("X-Forwarded-For", RequestField::Proxys(FORWARDED_FOR)),
+            ("x-forwarded-proto", RequestField::Proxys(FORWARDED_PROTO)),
+            ("X-Forwarded-HOST", RequestField::Proxys(FORWARDED_HOST)),
+            ("X-Forwarded X-Forwarded-Port X-Forwarded-Prefix X-Forwardedness", RequestField::Proxys(0)),
+            ("X-Real-IP", RequestField::Proxys(REAL_IP)),
+            ("Forwarded", RequestField::Proxys(FORWARDED)),
         ] {
             for name in names.split_whitespace() {
                 assert_eq!(judge_asked(name.as_bytes()), expected, "{name}");
@@ -202,16 +207,17 @@ mod tests {
         for (names, expected) in [
             (
                 "Set-Cookie Content-Type Servers Via X-Accelerated X_Y ETag Last-Modified Alt-Svc",
-                Said::Passed,
+                AnswerField::Passed,
             ),
             (
-                "TE Date SERVER Trailer Upgrade Keep-Alive Proxy-Connection Proxy-Authenticate \
+                "TE Date SERVER Trailer Keep-Alive Proxy-Connection Proxy-Authenticate \
                  Proxy-Authentication-Info X-Accel-Redirect x-accel-buffering X-Accel-",
-                Said::Dropped,
+                AnswerField::Dropped,
             ),
-            ("Connection", Said::Connection),
-            ("Content-length", Said::Length),
-            ("Transfer-Encoding", Said::Coding),
+            ("Connection", AnswerField::Connection),
+            ("Content-length", AnswerField::Length),
+            ("Transfer-Encoding", AnswerField::Coding),
+            ("Upgrade", AnswerField::Upgrade),
         ] {
             for name in names.split_whitespace() {
                 assert_eq!(judge_said(name.as_bytes()), expected, "{name}");

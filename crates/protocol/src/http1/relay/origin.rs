@@ -1,4 +1,4 @@
-//! Who asked, by which scheme, for which host: what a proxy tells an application.
+//! What a proxy tells an application of a request: the client, the scheme, the host.
 //!
 //! It owns X-Forwarded-For, -Proto and -Host, X-Real-IP, and Forwarded (RFC 7239). What a trusted proxy has
 //! said before stays, and our hop stands behind it. It must never take a client's word.

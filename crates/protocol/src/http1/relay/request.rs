@@ -7,9 +7,11 @@ use super::super::field::list_members;
 use super::super::target::split_absolute;
 use super::forwarding::{Forwarding, HostRule};
 use super::lines::{push_field, push_list};
-use super::names::{Asked, FORWARDED, FORWARDED_FOR, is_usual_option, judge_asked};
+use super::names::{FORWARDED, FORWARDED_FOR, RequestField, is_usual_option, judge_asked};
 use super::refusal::RelayRefusal;
+use super::uri::push_encoded;
 use super::{origin, via};
+use crate::limits::NAMED_FIELDS_MAX;
 use crate::message::{BodyIn, Method, Request, Version};
 use crate::status::Status;
 
@@ -67,10 +69,11 @@ fn split_line(head: &[u8]) -> (&[u8], &[u8]) {
 
 fn push_line(method: &[u8], path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>) {
     let path = if path.is_empty() { b"/" } else { path };
-    [method, b" ", path].iter().for_each(|part| out.extend_from_slice(part));
+    [method, b" "].iter().for_each(|part| out.extend_from_slice(part));
+    push_encoded(path, out);
     if let Some(query) = query {
         out.push(b'?');
-        out.extend_from_slice(query);
+        push_encoded(query, out);
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
@@ -100,9 +103,9 @@ struct Seen<'a> {
 }
 
 /// Fields that need a second pass: those that Connection names are left out, and cookies are joined.
-#[derive(Debug, Clone, Copy, Default)]
-struct Care {
-    leaves_out_named: bool,
+#[derive(Debug, Default)]
+struct Care<'a> {
+    named: Vec<&'a [u8]>,
     joins_cookies: bool,
 }
 
@@ -114,13 +117,13 @@ fn push_fields<'a>(
 ) -> Result<Seen<'a>, RelayRefusal> {
     refuse_method(request.method)?;
     let start = out.len();
-    let seen = push_fields_with(request, forwarding, Care::default(), out);
+    let seen = push_fields_with(request, forwarding, &Care::default(), out);
     if !seen.names_fields && seen.cookies_count < 2 {
         return Ok(seen);
     }
     out.truncate(start);
-    let care = Care { leaves_out_named: seen.names_fields, joins_cookies: seen.cookies_count > 1 };
-    Ok(push_fields_with(request, forwarding, care, out))
+    let care = Care { named: named_by_connection(request)?, joins_cookies: seen.cookies_count > 1 };
+    Ok(push_fields_with(request, forwarding, &care, out))
 }
 
 /// A tunnel is none of a reverse proxy, and TRACE would show a client what is added to its request.
@@ -136,31 +139,30 @@ fn refuse_method(method: Method) -> Result<(), RelayRefusal> {
 fn push_fields_with<'a>(
     request: &Request<'a>,
     forwarding: &Forwarding<'_>,
-    care: Care,
+    care: &Care<'_>,
     out: &mut Vec<u8>,
 ) -> Seen<'a> {
     let mut seen = Seen::default();
     for (name, value) in request.fields() {
         let asked = judge_asked(name);
-        if care.leaves_out_named && !matches!(asked, Asked::Connection | Asked::Via | Asked::MaxForwards) {
-            let named = |option: &[u8]| option.eq_ignore_ascii_case(name);
-            if request.values(b"connection").flat_map(list_members).any(named) {
-                continue;
-            }
+        let may_be_named =
+            matches!(asked, RequestField::Passed | RequestField::Cookie | RequestField::Proxys(_));
+        if may_be_named && care.named.iter().any(|named| named.eq_ignore_ascii_case(name)) {
+            continue;
         }
         match asked {
-            Asked::Passed => push_field(name, value, out),
-            Asked::Cookie if care.joins_cookies => {
+            RequestField::Passed => push_field(name, value, out),
+            RequestField::Cookie if care.joins_cookies => {
                 if seen.cookies_count == 0 {
                     push_cookies(request, out);
                 }
                 seen.cookies_count += 1;
             }
-            Asked::Cookie => {
+            RequestField::Cookie => {
                 push_field(name, value, out);
                 seen.cookies_count += 1;
             }
-            Asked::Proxys(bit) if forwarding.trusts => match bit {
+            RequestField::Proxys(bit) if forwarding.trusts => match bit {
                 FORWARDED | FORWARDED_FOR => seen.proxys |= bit,
                 _ => {
                     seen.proxys |= bit;
@@ -172,6 +174,19 @@ fn push_fields_with<'a>(
     }
     seen
 }
+
+/// The fields that Connection names, but for those that are not passed on anyway.
+pub(crate) fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, RelayRefusal> {
+    let options = request.values(b"connection").flat_map(list_members);
+    let named: Vec<_> =
+        options.filter(|option| !is_usual_option(option)).take(NAMED_FIELDS_MAX + 1).collect();
+    if named.len() > NAMED_FIELDS_MAX { Err(TOO_MANY_NAMED) } else { Ok(named) }
+}
+
+const TOO_MANY_NAMED: RelayRefusal =
+    RelayRefusal { status: Status::BAD_REQUEST, reason: "Connection names more than 16 fields" };
+
+const _: () = assert!(NAMED_FIELDS_MAX == 16);
 
 /// RFC 9113, section 8.2.3, and RFC 6265, section 5.4: one line, whichever version the request came by.
 fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {
@@ -186,22 +201,23 @@ fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {
 }
 
 impl<'a> Seen<'a> {
-    fn take(&mut self, asked: Asked, value: &'a [u8]) {
+    fn take(&mut self, asked: RequestField, value: &'a [u8]) {
         match asked {
-            Asked::Connection => {
+            RequestField::Connection => {
                 for option in list_members(value) {
                     self.says_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
                     self.names_fields |= !is_usual_option(option);
                 }
             }
-            Asked::Te => {
+            RequestField::Te => {
                 self.takes_trailers |=
                     list_members(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
             }
-            Asked::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
-            Asked::Via => self.has_via = true,
-            Asked::MaxForwards => self.max_forwards = Some(value),
-            Asked::Passed | Asked::Dropped | Asked::Cookie | Asked::Proxys(_) => {}
+            RequestField::Upgrade => self.upgrade = self.upgrade.or(Some(value)),
+            RequestField::Via => self.has_via = true,
+            RequestField::MaxForwards => self.max_forwards = Some(value),
+            RequestField::Passed | RequestField::Dropped | RequestField::Cookie | RequestField::Proxys(_) => {
+            }
         }
     }
 
@@ -288,6 +304,3 @@ fn push_framing(method: Method, body: BodyIn, out: &mut Vec<u8>) {
         (BodyIn::None, Get | Head | Delete | Options | Connect | Trace) => {}
     }
 }
-
-#[cfg(test)]
-mod tests;

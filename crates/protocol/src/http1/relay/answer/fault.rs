@@ -24,11 +24,11 @@ pub enum RelayFault {
     Switched,
     /// A line ends with LF alone.
     BareLineFeed,
-    /// A CR without LF.
+    /// A CR stands in a line without LF behind it.
     BareCarriageReturn,
-    /// A NUL.
+    /// A NUL in a line.
     Nul,
-    /// Another control character.
+    /// Another control character in a line.
     Control,
     /// A line goes on in the next one, or a first one begins with white space.
     Folded,
@@ -44,6 +44,8 @@ pub enum RelayFault {
     HeadTooLarge,
     /// The head has too many fields.
     TooManyFields,
+    /// Connection names too many fields.
+    TooManyNamed,
     /// More interim answers than any honest application sends.
     TooManyInterim,
     /// An interim answer says how long a body is.
@@ -64,6 +66,10 @@ pub enum RelayFault {
     ChunkSize,
     /// The fields behind the last chunk are too long.
     TrailersTooLarge,
+    /// A record of FastCGI is of another version, request or type than what may come.
+    Record,
+    /// A FastCGI application takes no more requests at present.
+    Overloaded,
 }
 
 impl fmt::Display for RelayFault {
@@ -77,9 +83,9 @@ impl fmt::Display for RelayFault {
             Self::Code => "the answer's status is not a number from 100 to 599",
             Self::Switched => "the answer is 101, and no upgrade was asked for",
             Self::BareLineFeed => "a line of the answer ends with LF alone",
-            Self::BareCarriageReturn => "a CR in the answer's head is not followed by LF",
-            Self::Nul => "a NUL in the answer's head",
-            Self::Control => "a control character in the answer's head",
+            Self::BareCarriageReturn => "a CR in a line of the answer is not followed by LF",
+            Self::Nul => "a NUL in a line of the answer",
+            Self::Control => "a control character in a line of the answer",
             Self::Folded => "a header line of the answer begins with white space",
             Self::NameMissing => "a header line of the answer has no name",
             Self::SpaceBeforeColon => "white space between a field name and its colon in the answer",
@@ -87,6 +93,7 @@ impl fmt::Display for RelayFault {
             Self::Name => "a field name of the answer is not a token",
             Self::HeadTooLarge => "the answer's head is larger than 64 KiB",
             Self::TooManyFields => "the answer has more than 256 header fields",
+            Self::TooManyNamed => "Connection of the answer names more than 16 fields",
             Self::TooManyInterim => "more than 16 interim answers",
             Self::InterimWithBody => "an interim answer says how long a body is",
             Self::Length => "Content-Length of the answer is not one number of bytes",
@@ -96,6 +103,8 @@ impl fmt::Display for RelayFault {
             Self::CodingInHttp10 => "Transfer-Encoding in an answer of HTTP/1.0",
             Self::Chunk => "the answer's body is not in the chunked coding it is said to have",
             Self::ChunkSize => "a chunk of the answer says a size beyond all numbers",
+            Self::Record => "a record of FastCGI that may not come here",
+            Self::Overloaded => "the FastCGI application takes no more requests",
             Self::TrailersTooLarge => "the fields behind the answer's body are longer than 8 KiB",
         })
     }
@@ -106,5 +115,6 @@ impl Error for RelayFault {}
 const _: () = {
     use crate::limits::{INTERIM_ANSWERS_MAX, RELAYED_FIELDS_MAX, RELAYED_HEAD_BYTES_MAX, TRAILER_BYTES_MAX};
     assert!(RELAYED_HEAD_BYTES_MAX == 64 << 10 && RELAYED_FIELDS_MAX == 256);
+    assert!(crate::limits::NAMED_FIELDS_MAX == 16);
     assert!(INTERIM_ANSWERS_MAX == 16 && TRAILER_BYTES_MAX == 8 << 10);
 };

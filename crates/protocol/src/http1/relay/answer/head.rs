@@ -5,13 +5,16 @@
 
 use super::super::super::field::{list_members, token_bytes, trim};
 use super::super::lines::push_field;
-use super::super::names::{Said, is_trailer, is_usual_option, judge_said};
+use super::super::names::{AnswerField, is_trailer, is_usual_option, judge_said};
 use super::fault::RelayFault;
-use crate::limits::RELAYED_FIELDS_MAX;
+use crate::limits::{NAMED_FIELDS_MAX, RELAYED_FIELDS_MAX};
+
+/// Room for the fields of a usual answer, so that one allocation serves it.
+const LINES_BYTES: usize = 512;
 
 /// A head under construction.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// Lines that are passed on, written anew.
     lines: Vec<u8>,
     /// Names that Connection has, behind a comma each, if one is of a field that would be passed on.
@@ -20,15 +23,19 @@ pub(super) struct Draft {
     /// 0 until the status line came.
     code: u16,
     fields_count: u16,
+    named_count: u8,
     is_http10: bool,
     is_chunked: bool,
     says_close: bool,
     says_keep_alive: bool,
+    /// Whether a CGI program wrote it: fields alone, `Status` among them.
+    is_cgi: bool,
+    has_location: bool,
 }
 
 /// How a body is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// None may follow, whatever the fields say.
     Nothing,
     Length(u64),
@@ -38,40 +45,50 @@ pub(super) enum Body {
 
 /// What a head that is complete says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) code: u16,
-    pub(super) length_bytes: Option<u64>,
-    pub(super) body: Body,
+pub(crate) struct HeadSays {
+    pub(crate) code: u16,
+    pub(crate) length_bytes: Option<u64>,
+    pub(crate) body: Body,
     /// Whether the connection may serve another request.
-    pub(super) keeps: bool,
+    pub(crate) keeps: bool,
 }
 
 impl Draft {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             lines: Vec::new(),
             named: Vec::new(),
             length_bytes: None,
             code: 0,
             fields_count: 0,
+            named_count: 0,
             is_http10: false,
             is_chunked: false,
             says_close: false,
             says_keep_alive: false,
+            is_cgi: false,
+            has_location: false,
         }
     }
 
-    pub(super) fn lines(&self) -> &[u8] {
+    /// The head of a CGI program's answer (RFC 3875, section 6.2), which has no status line.
+    pub(crate) const fn of_cgi() -> Self {
+        let mut draft = Self::new();
+        draft.is_cgi = true;
+        draft
+    }
+
+    pub(crate) fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.lines.capacity() + self.named.capacity()
     }
 
     /// The next line, without its end. Whether it was the blank one, which ends the head.
-    pub(super) fn take_line(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
-        if self.code == 0 {
+    pub(crate) fn take_line(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
+        if self.code == 0 && !self.is_cgi {
             return self.take_status(line).map(|()| false);
         }
         if line.is_empty() {
@@ -82,12 +99,16 @@ impl Draft {
         }
         self.fields_count += 1;
         let (name, value) = split_field(line)?;
+        if self.is_cgi && self.take_cgi(name, value)? {
+            return Ok(false);
+        }
         match judge_said(name) {
-            Said::Passed => push_field(name, value, &mut self.lines),
-            Said::Dropped => {}
-            Said::Connection => self.take_connection(value),
-            Said::Length => self.take_length(value)?,
-            Said::Coding => self.take_coding(value)?,
+            AnswerField::Passed => push_field(name, value, &mut self.lines),
+            AnswerField::Upgrade if self.code == 101 => push_field(name, value, &mut self.lines),
+            AnswerField::Dropped | AnswerField::Upgrade => {}
+            AnswerField::Connection => self.take_connection(value)?,
+            AnswerField::Length => self.take_length(value)?,
+            AnswerField::Coding => self.take_coding(value)?,
         }
         Ok(false)
     }
@@ -103,25 +124,36 @@ impl Draft {
             }
             _ => return Err(RelayFault::Version),
         };
-        let ([first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9']
-        | [first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9', b' ', ..]) = rest
-        else {
-            return Err(RelayFault::Code);
-        };
-        let digit = |letter: &u8| u16::from(letter - b'0');
-        self.code = digit(first) * 100 + digit(second) * 10 + digit(third);
+        self.lines.reserve(LINES_BYTES);
+        self.code = code_of(rest).ok_or(RelayFault::Code)?;
         Ok(())
     }
 
-    fn take_connection(&mut self, value: &[u8]) {
+    /// Whether a field is one that only CGI has. RFC 3875, section 6.3.3: `Status`, at most once.
+    fn take_cgi(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RelayFault> {
+        self.has_location |= name.eq_ignore_ascii_case(b"location");
+        if !name.eq_ignore_ascii_case(b"status") {
+            return Ok(false);
+        }
+        let code = code_of(value).filter(|code| self.code == 0 && *code >= 200);
+        self.code = code.ok_or(RelayFault::Code)?;
+        Ok(true)
+    }
+
+    fn take_connection(&mut self, value: &[u8]) -> Result<(), RelayFault> {
         for option in list_members(value) {
             self.says_close |= option.eq_ignore_ascii_case(b"close");
             self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             if !is_usual_option(option) {
+                self.named_count += 1;
+                if usize::from(self.named_count) > NAMED_FIELDS_MAX {
+                    return Err(RelayFault::TooManyNamed);
+                }
                 self.named.push(b',');
                 self.named.extend_from_slice(option);
             }
         }
+        Ok(())
     }
 
     /// Digits, once. RFC 9110, section 8.6, allows to take a list of equal numbers, and to refuse it.
@@ -153,7 +185,11 @@ impl Draft {
     }
 
     /// The blank line came: RFC 9112, sections 6.3 and 9.3.
-    pub(super) fn finish(&mut self, asked_by_head: bool) -> Result<Outcome, RelayFault> {
+    pub(crate) fn finish(&mut self, asked_by_head: bool) -> Result<HeadSays, RelayFault> {
+        if self.is_cgi && self.code == 0 {
+            // RFC 3875, sections 6.2.3 and 6.3.3. The redirect of a local path is left to the client.
+            self.code = if self.has_location { 302 } else { 200 };
+        }
         if self.code < 200 && (self.is_chunked || self.length_bytes.is_some()) {
             return Err(RelayFault::InterimWithBody);
         }
@@ -169,12 +205,15 @@ impl Draft {
         if let Some(length_bytes) = self.length_bytes.filter(|_| asked_by_head || self.code == 304) {
             push_field(b"Content-Length", length_bytes.to_string().as_bytes(), &mut self.lines);
         }
-        // 204 has no body; what says that it has one may send one, and it must not become another answer.
-        let is_odd =
-            self.code == 204 && (self.is_chunked || self.length_bytes.is_some_and(|bytes| bytes > 0));
+        // What says that a body follows where none may might send one, and it must not become another answer.
+        let is_odd = match self.code {
+            204 => self.is_chunked || self.length_bytes.is_some_and(|bytes| bytes > 0),
+            304 => self.is_chunked,
+            _ => false,
+        };
         let stays = if self.is_http10 { self.says_keep_alive } else { true };
         let keeps = stays && !self.says_close && body != Body::UntilClose && !is_odd;
-        Ok(Outcome { code: self.code, length_bytes: self.length_bytes, body, keeps })
+        Ok(HeadSays { code: self.code, length_bytes: self.length_bytes, body, keeps })
     }
 
     /// Leaves out what Connection names.
@@ -190,7 +229,7 @@ impl Draft {
     }
 
     /// A line of a trailer section. Whether it was the blank one, which ends it.
-    pub(super) fn take_trailer(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
+    pub(crate) fn take_trailer(&mut self, line: &[u8]) -> Result<bool, RelayFault> {
         if line.is_empty() {
             return Ok(true);
         }
@@ -200,6 +239,17 @@ impl Draft {
         }
         Ok(false)
     }
+}
+
+/// Three digits from 100 to 599, and nothing or a space behind them.
+fn code_of(text: &[u8]) -> Option<u16> {
+    let ([first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9']
+    | [first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9', b' ', ..]) = text
+    else {
+        return None;
+    };
+    let digit = |letter: &u8| u16::from(letter - b'0');
+    Some(digit(first) * 100 + digit(second) * 10 + digit(third))
 }
 
 /// `field-name ":" OWS field-value OWS` (RFC 9112, section 5).

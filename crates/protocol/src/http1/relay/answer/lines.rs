@@ -1,41 +1,51 @@
 //! Lines of a head or of trailers, from bytes in any pieces.
 //!
-//! It owns where a line ends: at CR and LF, and nowhere else. Every byte is looked at once, however finely
-//! the lines are split. It must never know what a line says.
+//! It owns where a line ends: at CR and LF, and nowhere else; in what CGI programs say, at LF alone as well
+//! (RFC 3875, section 6). Every byte is looked at once, however finely the lines are split. It must never
+//! know what a line says.
 
 use super::super::super::line::line_bytes;
 use super::fault::RelayFault;
 
 /// Collects lines up to a blank one, and counts their bytes.
 #[derive(Debug, Default)]
-pub(super) struct LineReader {
+pub(crate) struct LineReader {
     /// What came of a line that is not complete; otherwise empty.
     part: Vec<u8>,
     /// Bytes of this section, lines that are complete and what came of the next.
     seen_bytes: usize,
+    /// Whether LF alone ends a line too.
+    takes_line_feed: bool,
 }
 
 impl LineReader {
-    pub(super) const fn new() -> Self {
-        Self { part: Vec::new(), seen_bytes: 0 }
+    pub(crate) const fn new() -> Self {
+        Self { part: Vec::new(), seen_bytes: 0, takes_line_feed: false }
+    }
+
+    /// A reader for which LF alone ends a line too.
+    pub(crate) const fn of_cgi() -> Self {
+        let mut reader = Self::new();
+        reader.takes_line_feed = true;
+        reader
     }
 
     /// Whether a byte of this section came.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.seen_bytes > 0
     }
 
     /// The section has ended.
-    pub(super) fn restart(&mut self) {
-        *self = Self::new();
+    pub(crate) fn restart(&mut self) {
+        *self = Self { takes_line_feed: self.takes_line_feed, ..Self::new() };
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.part.capacity()
     }
 
     /// Gives the next line, without its end, to `take`, once it is complete. `None`: the input is used up.
-    pub(super) fn next<T>(
+    pub(crate) fn next<T>(
         &mut self,
         input: &mut &[u8],
         (bytes_max, too_large): (usize, RelayFault),
@@ -43,7 +53,7 @@ impl LineReader {
     ) -> Result<Option<T>, RelayFault> {
         let room = bytes_max - self.seen_bytes;
         let window = input.get(..room).unwrap_or(input);
-        let Some((line, used_bytes)) = find_end(window, self.part.ends_with(b"\r"))? else {
+        let Some((line, used_bytes)) = self.find_end(window)? else {
             *input = input.get(window.len()..).unwrap_or_default();
             self.seen_bytes += window.len();
             self.part.extend_from_slice(window);
@@ -58,20 +68,22 @@ impl LineReader {
         whole.extend_from_slice(line);
         take(whole.strip_suffix(b"\r").unwrap_or(&whole)).map(Some)
     }
-}
 
-/// The rest of the first line without its end, and how many bytes it and its end have. `None` if the end is
-/// still to come.
-fn find_end(window: &[u8], is_behind_return: bool) -> Result<Option<(&[u8], usize)>, RelayFault> {
-    let at = if is_behind_return { 0 } else { line_bytes(window) };
-    let (line, end) = window.split_at(at);
-    match (end, is_behind_return) {
-        ([], _) | ([b'\r'], false) => Ok(None),
-        ([b'\n', ..], true) => Ok(Some((line, 1))),
-        ([b'\r', b'\n', ..], false) => Ok(Some((line, at + 2))),
-        (_, true) | ([b'\r', ..], _) => Err(RelayFault::BareCarriageReturn),
-        ([b'\n', ..], _) => Err(RelayFault::BareLineFeed),
-        ([0, ..], _) => Err(RelayFault::Nul),
-        _ => Err(RelayFault::Control),
+    /// The rest of the first line without its end, and how many bytes it and its end have. `None` if the end
+    /// is still to come.
+    fn find_end<'w>(&self, window: &'w [u8]) -> Result<Option<(&'w [u8], usize)>, RelayFault> {
+        let is_behind_return = self.part.ends_with(b"\r");
+        let at = if is_behind_return { 0 } else { line_bytes(window) };
+        let (line, end) = window.split_at(at);
+        match (end, is_behind_return) {
+            ([], _) | ([b'\r'], false) => Ok(None),
+            ([b'\n', ..], true) => Ok(Some((line, 1))),
+            ([b'\r', b'\n', ..], false) => Ok(Some((line, at + 2))),
+            (_, true) | ([b'\r', ..], _) => Err(RelayFault::BareCarriageReturn),
+            ([b'\n', ..], _) if self.takes_line_feed => Ok(Some((line, at + 1))),
+            ([b'\n', ..], _) => Err(RelayFault::BareLineFeed),
+            ([0, ..], _) => Err(RelayFault::Nul),
+            _ => Err(RelayFault::Control),
+        }
     }
 }
