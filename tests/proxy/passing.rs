@@ -143,6 +143,45 @@ fn events_are_flushed_at_once_and_take_no_place() {
 }
 
 #[test]
+fn another_protocol_goes_both_ways_once_the_application_has_agreed() {
+    for io in ENGINES {
+        let (address, got) = play(|application, number| {
+            let head = application.head();
+            if number == 1 {
+                // Says no to the upgrade.
+                return application.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
+            }
+            application.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n");
+            application.send(b"Sec-Thing: 7\r\n\r\nhello ");
+            drop(head);
+            let rest = application.until(|bytes| bytes.ends_with(b"bye"));
+            application.send(&rest);
+        });
+        let mut world = World::proxy(io, &[address.to_string()], &["--proxy-limit", "1"]);
+        let request = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+        let mut client = Client::of(&world);
+        client.send(request.as_bytes());
+        let answer = client.read(true);
+        assert_eq!((answer.status, answer.value("sec-thing").as_deref()), (101, Some("7")), "{io}");
+        assert_eq!(world.metric("staunch_proxy_in_work", ""), 0.0, "{io}: a tunnel takes no place");
+        client.send(b"\0\xffraw bye");
+        assert_eq!(client.rest(), b"hello \0\xffraw bye", "{io}");
+        let seen = String::from_utf8(got.recv().expect("a request")).expect("text");
+        assert!(
+            seen.contains("\r\nUpgrade: echo\r\n") && seen.contains("\r\nConnection: Upgrade\r\n"),
+            "{seen}"
+        );
+        // What follows an upgrade that is refused is the next request, and was not passed on as it stood.
+        let mut client = Client::of(&world);
+        client.send(format!("{request}GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        assert_eq!(client.read(false).text(), "no", "{io}");
+        let _ = got.recv();
+        let seen = String::from_utf8(got.recv().expect("a request")).expect("text");
+        assert!(seen.starts_with("GET /socket") && !seen.contains("smuggled"), "{seen}");
+    }
+}
+
+#[test]
 fn a_client_of_http2_is_served_by_an_application_of_http1() {
     let (_truth, address) = application(Plan::default());
     let world = World::proxy("uring", &[address], &[]);

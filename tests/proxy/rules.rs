@@ -1,5 +1,6 @@
 //! Rules of a site hold for what an application answers, and files stand beside it.
 
+use rustix::process::Signal;
 use staunch_tests::truth::Plan;
 
 use crate::world::{ENGINES, Told as _, World, application};
@@ -76,5 +77,37 @@ fn settings_that_cannot_be_say_so() {
         let mut command = std::process::Command::new(staunch_tests::process::binary());
         let finished = staunch_tests::process::finish(command.arg("-t").arg("-c").arg(&file));
         assert!(!finished.status.success() && finished.stderr.contains(expected), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_reload_leads_paths_to_other_applications() {
+    for io in ENGINES {
+        let (one, first) = application(Plan::default());
+        let (other, second) = application(Plan::default());
+        // Both ports are known from the start, so this process may connect to either.
+        let settings = |site: &str, rest: &str| {
+            format!("proxy = \"{site}\"\n[[path]]\nmatch = \"/rest*\"\nproxy = \"{rest}\"\n")
+        };
+        let (mut world, tree) = World::serve(io, &settings(&first, &second));
+        assert_eq!(world.get("/ok").status, 200, "{io}");
+        assert_eq!((one.counts().requests_of("ok"), other.counts().requests_of("ok")), (1, 0), "{io}");
+        std::fs::write(World::settings_file(&tree), settings(&second, &first)).expect("a file");
+        world.signal(Signal::HUP);
+        while other.counts().requests_of("ok") == 0 {
+            assert_eq!(world.get("/ok").status, 200, "{io}");
+        }
+        assert!(world.server.is_running(), "{io}: by a reload, not by an upgrade");
+    }
+}
+
+#[test]
+fn the_process_connects_to_no_port_but_those_of_its_servers() {
+    let (_truth, address) = application(Plan::default());
+    for io in ENGINES {
+        let world = World::proxy(io, std::slice::from_ref(&address), &[]);
+        let said = world.server.said().join("\n");
+        let port = address.rsplit(':').next().expect("a port");
+        assert!(said.contains("landlock") && said.contains(&format!("connects to ports {port}")), "{said}");
     }
 }

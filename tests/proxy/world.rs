@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::process::{Server, binary};
 use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
@@ -60,6 +61,12 @@ impl World {
     /// The answer to a GET.
     pub(crate) fn get(&self, path: &str) -> Response {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\n\r\n"))
+    }
+
+    /// Sends the server a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let number = i32::try_from(self.server.process_id()).expect("a number");
+        kill_process(Pid::from_raw(number).expect("a process"), signal).expect("our own process");
     }
 
     /// The value of a metric of all servers, added up.

@@ -78,6 +78,7 @@ pub(crate) fn of(config: &Config, workers: usize) -> ProxyConfig {
         connect_ms: ms(proxy.proxy_connect_timeout),
         send_ms: ms(config.deadlines.send_timeout),
         answer_ms: ms(proxy.proxy_answer_timeout),
+        stream_ms: ms(proxy.proxy_stream_timeout),
         idle_ms: ms(proxy.proxy_keep_alive),
         patience_ms: ms(proxy.proxy_patience),
         limit: match proxy.proxy_limit {

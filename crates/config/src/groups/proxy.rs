@@ -19,6 +19,8 @@ group! {
     proxy_connect_timeout: Time = Some("5s"), Value, restart, "\"1s\"";
     /// Most time until a server answers, and between two pieces of its answer
     proxy_answer_timeout: Time = Some("30s"), Value, restart, "\"2min\"";
+    /// Most time between two pieces of a stream of events or of a WebSocket
+    proxy_stream_timeout: Time = Some("1h"), Value, restart, "\"10min\"";
     /// Most time for which a connection to a server is kept that serves nobody
     proxy_keep_alive: Time = Some("60s"), Value, restart, "\"5s\"";
     /// Length of a body up to which all of it is read before a server is asked

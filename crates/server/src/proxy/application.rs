@@ -12,6 +12,8 @@ use super::config::{ProxyConfig, ProxyServer};
 
 /// Requests after which it is looked how many of them have failed: never a count alone.
 const HEALTH_REQUESTS: u32 = 20;
+/// Between two lines for the operator about one server, in milliseconds.
+const NOTICE_MS: u64 = 1_000;
 /// For so long requests go elsewhere once half of them have failed, and at most, in milliseconds.
 const ILL_MS: u64 = 1_000;
 const ILL_MS_MAX: u64 = 30_000;
@@ -33,6 +35,8 @@ pub(super) struct AppServer {
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
     health: Health,
+    /// When the operator was told of a failure last, in milliseconds of the workers' clock.
+    told_ms: AtomicU64,
 }
 
 /// What has happened to requests since the start.
@@ -88,6 +92,7 @@ impl Application {
             places: Places::new(config.limit, config.patience_ms),
             counts: ServerCounts::default(),
             health: Health::default(),
+            told_ms: AtomicU64::new(0),
         };
         Self { name: name.into(), servers: servers.iter().map(server).collect(), retries: AtomicU32::new(0) }
     }
@@ -117,9 +122,17 @@ impl Application {
 }
 
 impl AppServer {
-    /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere.
+    /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere, which they
+    /// did not before.
     pub(super) fn note(&self, is_failure: bool, now_ms: u64) -> bool {
         self.health.note(is_failure, now_ms)
+    }
+
+    /// Whether the operator is to be told of a failure: once a second.
+    pub(super) fn claims_notice(&self, now_ms: u64) -> bool {
+        let told_ms = self.told_ms.load(Relaxed);
+        let is_due = told_ms == 0 || now_ms.saturating_sub(told_ms) >= NOTICE_MS;
+        is_due && self.told_ms.compare_exchange(told_ms, now_ms.max(1), Relaxed, Relaxed).is_ok()
     }
 
     /// Whether requests go there.
@@ -145,10 +158,11 @@ impl Health {
             self.ill_ms.store(0, Relaxed);
             return false;
         }
+        let was_well = self.is_well(now_ms);
         let ill_ms = (self.ill_ms.load(Relaxed) * 2).clamp(ILL_MS, ILL_MS_MAX);
         self.ill_ms.store(ill_ms, Relaxed);
         self.ill_until_ms.store(now_ms + ill_ms, Relaxed);
-        true
+        was_well
     }
 }
 
@@ -169,6 +183,7 @@ mod tests {
         assert!(server.note(true, 100) && !server.is_well(1_099) && server.is_well(1_100));
         assert!((0..40).all(|number| !server.note(number % 3 == 0, 2_000)), "a third fails");
         for (round, ill_ms) in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].into_iter().enumerate() {
+            // While it is ill, failures of those who were there before make it worse, and say nothing new.
             (0..20).for_each(|_| _ = server.note(true, 10_000));
             assert!(!server.is_well(10_000 + ill_ms - 1) && server.is_well(10_000 + ill_ms), "{round}");
         }

@@ -43,6 +43,8 @@ pub struct ProxyConfig {
     pub send_ms: u32,
     /// Until a server answers, and between two pieces of its answer, in milliseconds.
     pub answer_ms: u32,
+    /// Between two pieces of a stream of events or of another protocol, in milliseconds.
+    pub stream_ms: u32,
     /// For how long a link is kept that serves nobody, in milliseconds.
     pub idle_ms: u32,
     /// How long clients wait for an answer, in milliseconds.
@@ -63,6 +65,11 @@ impl ProxyConfig {
         UpstreamTimeouts { connect_ms: self.connect_ms, send_ms: self.send_ms, receive_ms: self.answer_ms }
     }
 
+    /// Deadlines of a link whose answer goes on as long as both ends like: events, or another protocol.
+    pub(super) fn in_stream(&self) -> UpstreamTimeouts {
+        UpstreamTimeouts { receive_ms: self.stream_ms, ..self.at_work() }
+    }
+
     /// Deadlines of a link that serves nobody.
     pub(super) fn at_rest(&self) -> UpstreamTimeouts {
         UpstreamTimeouts { receive_ms: self.idle_ms, ..self.at_work() }
@@ -75,6 +82,7 @@ impl Default for ProxyConfig {
             connect_ms: 5_000,
             send_ms: 60_000,
             answer_ms: 30_000,
+            stream_ms: 3_600_000,
             idle_ms: 60_000,
             patience_ms: 1_000,
             limit: PlacesLimit::Auto,

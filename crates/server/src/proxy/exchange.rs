@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Open, Piece, Upstream};
 use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
-use staunch_protocol::{BodyIn, Fields, Method, Request, Status};
+use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version};
 
 use super::application::{Application, ServerName};
 
@@ -23,6 +23,10 @@ pub(super) struct Forwarded {
     pub(super) is_idempotent: bool,
     /// Its client has shown credentials here.
     pub(super) is_guarded: bool,
+    /// It asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
+    pub(super) asks_upgrade: bool,
+    /// Both ends speak another protocol by now.
+    pub(super) is_tunnel: bool,
     pub(super) stage: Stage,
     /// The head as the application gets it, until its answer begins; empty before it is written.
     pub(super) head: Vec<u8>,
@@ -129,6 +133,8 @@ impl Forwarded {
             is_head: request.method == Method::Head,
             is_idempotent: is_idempotent(request.method),
             is_guarded: false,
+            asks_upgrade: asks_upgrade(request),
+            is_tunnel: false,
             stage: Stage::Apart,
             head: Vec::new(),
             body: RequestBody { has_ended, ..RequestBody::default() },
@@ -157,16 +163,19 @@ impl Forwarded {
             trusts: is_trusted,
             host: HostRule::Kept,
             path: request.path,
-            upgrades: false,
+            upgrades: self.asks_upgrade,
             pseudonym,
         };
         write_request(request, &forwarding, body, &mut self.head)
     }
 
     /// Whether the rest of the answer is for its client, and takes no place of its server any more: a stream of
-    /// events, or one that its client takes slowly.
+    /// events, another protocol, or one that its client takes slowly.
     pub(super) fn is_stream(&self) -> bool {
         let Some(head) = &self.answer.head else { return self.answer.is_held };
+        if head.status == Status::SWITCHING_PROTOCOLS {
+            return true;
+        }
         let mut types =
             Fields::new(&head.fields).iter().filter(|field| field.0.eq_ignore_ascii_case(b"content-type"));
         types.any(|(_, value)| value.starts_with(b"text/event-stream"))
@@ -177,6 +186,15 @@ impl Forwarded {
         let answer = self.answer.head.as_ref().map_or(0, |head| head.fields.capacity());
         self.head.capacity() + self.body.kept.capacity() + self.answer.kept_bytes + answer
     }
+}
+
+/// Whether a request asks for another protocol on its connection.
+fn asks_upgrade(request: &Request<'_>) -> bool {
+    let mut options = request.values(b"connection").flat_map(|value| value.split(|byte| *byte == b','));
+    request.version == Version::Http11
+        && request.content == BodyIn::None
+        && request.values(b"upgrade").next().is_some()
+        && options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
 }
 
 impl RelayedAnswer {

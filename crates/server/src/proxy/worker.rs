@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::io::Errno;
 use staunch_engine::{
     Address, Answer, Answered, Body, GivenBack, Open, Outbox, Piece, PlaceAnswer, PlaceNews, Reading,
-    Upstream, UpstreamEvent, UpstreamLoss,
+    Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss,
 };
 use staunch_protocol::http1::BodyOut;
 use staunch_protocol::http1::relay::RelayFault;
@@ -192,6 +192,7 @@ impl ProxyWorker {
         let outbox = open.outbox();
         match body {
             Body::Piece(piece) => send_piece(link, forwarded.body.is_chunked, piece.to_vec(), outbox),
+            Body::End if forwarded.is_tunnel => outbox.upstreams().end(link),
             Body::End => end_body(link, forwarded.body.is_chunked, outbox),
         }
         if !outbox.upstreams().has_room(link) {
@@ -318,7 +319,10 @@ impl ProxyWorker {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
         match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
-            Ok(Relayed::More) if forwarded.is_stream() => self.free_place(&mut forwarded),
+            Ok(Relayed::More) if forwarded.is_stream() => {
+                outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
+                self.free_place(&mut forwarded);
+            }
             Ok(Relayed::More) => {}
             Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
             Err(fault) => self.fail(&mut forwarded, upstream, Trouble::Fault(fault), address, outbox),
@@ -411,6 +415,9 @@ impl ProxyWorker {
             (link.reader.has_begun(), link.may_have_sent(), link.is_used)
         });
         trouble.count(server.get(), has_begun);
+        if !trouble.is_end() || !was_used {
+            self.tell_operator(&server, trouble);
+        }
         // A server may close a link at rest whenever it likes.
         let is_failure = !(was_used && !has_begun && trouble.is_end());
         self.note_health(&server, is_failure);
@@ -496,7 +503,10 @@ impl ProxyWorker {
             return self.give_back(&server, GivenBack::Unanswered);
         };
         if let Some(link) = self.links.get_mut(link) {
-            link.reader.begin(forwarded.is_head);
+            match forwarded.asks_upgrade {
+                true => link.reader.begin_upgrade(),
+                false => link.reader.begin(forwarded.is_head),
+            }
         }
         forwarded.stage = Stage::AtWork(server, link, Some(since_ms));
         send_request(forwarded, link, request.content, outbox);
@@ -523,7 +533,12 @@ impl ProxyWorker {
             forwarded.body.kept = Vec::new();
             let reads = !forwarded.body.has_ended;
             let length_bytes = head.length_bytes.filter(|_| head.has_body);
+            forwarded.is_tunnel = head.status == Status::SWITCHING_PROTOCOLS;
+            let is_tunnel = forwarded.is_tunnel;
             self.keep(address, forwarded);
+            if is_tunnel {
+                return answer.upgrade(&fields);
+            }
             return answer.open(request, head.status, &fields, length_bytes, reads);
         }
         let body = forwarded.answer.take_kept();
@@ -615,6 +630,12 @@ impl ProxyWorker {
         }
     }
 
+    fn tell_operator(&self, server: &ServerName, trouble: Trouble) {
+        if server.get().claims_notice(self.now_ms) {
+            (self.shared.notice)(&format!("proxy: {}: {trouble}", server.get().address));
+        }
+    }
+
     fn application(&mut self, name: &str) -> Option<Arc<Application>> {
         if let Some(application) = self.applications.get(name) {
             return Some(Arc::clone(application));
@@ -643,6 +664,31 @@ enum Trouble {
     Fault(RelayFault),
 }
 
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fault(fault) => fault.fmt(formatter),
+            Self::Lost(UpstreamLoss::Failed(errno)) => {
+                std::io::Error::from_raw_os_error(*errno).fmt(formatter)
+            }
+            Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Connect)) => {
+                formatter.write_str("no connection in time (proxy_connect_timeout)")
+            }
+            Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Send)) => {
+                formatter.write_str("takes nothing of a request (send_timeout)")
+            }
+            Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Receive)) => {
+                formatter.write_str("no answer in time (proxy_answer_timeout)")
+            }
+            Self::Lost(UpstreamLoss::Overrun) => formatter.write_str("takes its request too slowly"),
+            Self::Lost(UpstreamLoss::NoMemory) => {
+                formatter.write_str("no memory is left for its answer (memory_budget)")
+            }
+            Self::Lost(UpstreamLoss::Drained) => formatter.write_str("this server ends"),
+        }
+    }
+}
+
 impl Trouble {
     /// Whether the server has only closed.
     fn is_end(self) -> bool {
@@ -659,9 +705,7 @@ impl Trouble {
 
     fn failure(self) -> Failure {
         match self {
-            Self::Lost(UpstreamLoss::TimedOut(staunch_engine::UpstreamDeadline::Connect)) => {
-                Failure::Unreachable
-            }
+            Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Connect)) => Failure::Unreachable,
             Self::Lost(UpstreamLoss::TimedOut(_)) => Failure::TimedOut,
             Self::Lost(UpstreamLoss::NoMemory) => Failure::NoLink,
             Self::Lost(UpstreamLoss::Failed(errno)) if NOTHING_TO_CONNECT.contains(&errno) => Failure::NoLink,
