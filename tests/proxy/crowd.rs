@@ -8,7 +8,7 @@ use crate::world::{Client, ENGINES, World, application};
 
 /// Clients at once, each of which asks again as soon as it is answered.
 const CLIENTS: usize = 40;
-/// Requests of each.
+/// Requests that each of them makes.
 const REQUESTS: usize = 50;
 
 #[test]

@@ -145,7 +145,8 @@ pub(crate) fn can_be_whole() -> Result<(), String> {
 
 impl Rules<'_> {
     /// Files are what was asked for, and what an upgrade runs. Connecting is forbidden, since a server of
-    /// files calls nobody, but to the ports of applications. Binding is left free, since addresses may be added later.
+    /// files calls nobody, but to the ports of applications. Binding is left free, since addresses may be
+    /// added later.
     fn enforce(&self) -> Result<RestrictionStatus, RulesetError> {
         let ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(NEWEST))?

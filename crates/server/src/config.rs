@@ -15,8 +15,8 @@ use crate::content::negotiate::Encoding;
 /// Everything a site needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteConfig {
-    /// The served folder. Nothing outside of it is ever opened, symbolic links included. Empty: there is none,
-    /// and applications answer.
+    /// The served folder. Nothing outside of it is ever opened, symbolic links included. Empty: there is
+    /// none, and applications answer.
     pub root: PathBuf,
     /// Encodings to make and to take from side files, in the order preferred among equals. Empty: none.
     pub encodings: Vec<Encoding>,

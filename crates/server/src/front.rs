@@ -264,7 +264,7 @@ impl Handler for Front {
                 Some(part) => part.resume(mail, request, answer),
                 None => Self::answer_lost(answer),
             },
-            // It comes to the worker, not to an exchange.
+            // Such letters come to the worker, not to an exchange.
             Told::Proxy(_) => Self::answer_lost(answer),
         })
     }

@@ -205,5 +205,5 @@ pub(crate) const LOOKS_QUEUED_MAX: usize = 4_096;
 /// Bytes of an answer that are taken off an application for a client that takes them slowly, as long as
 /// there is memory for all of them: what most pages have.
 pub const PROXY_ANSWER_BYTES_KEPT: usize = 1024 * 1024;
-/// The same where memory is short: as much as a worker sends at a time.
+/// Bytes that are taken so where memory is short: as much as a worker sends at a time.
 pub const PROXY_ANSWER_BYTES_MIN: usize = 64 * 1024;

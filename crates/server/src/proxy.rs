@@ -7,8 +7,8 @@
 //! Words: an *application* is a group of *servers*, one address each. A server has *places*: so many requests
 //! it works on at once. Requests that find none stand in the *line*. A *link* is a connection to a server.
 //!
-//! The way of a request: rules of its site (`site`), a place (`application`, `staunch_engine::Places`), a link
-//! (`links`), the answer (`exchange`); `worker` is asked by the engine about all of them.
+//! The way of a request: rules of its site (`site`), a place (`application`, `staunch_engine::Places`), a
+//! link (`links`), the answer (`exchange`); `worker` is asked by the engine about all of them.
 
 mod application;
 mod config;
@@ -18,6 +18,7 @@ mod links;
 mod mail;
 mod relaying;
 mod shared;
+mod trouble;
 mod worker;
 
 pub use config::{ProxyConfig, ProxyServer};

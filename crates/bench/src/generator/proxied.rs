@@ -196,8 +196,8 @@ http {{
 /// HAProxy with the timeouts that its documentation begins with.
 fn haproxy(behind: SocketAddr, port: u16) -> String {
     format!(
-        "global\n    nbthread 1\ndefaults\n    mode http\n    timeout client 30s\n    timeout connect 5s\n    \
-         timeout server 30s\nfrontend all\n    bind 127.0.0.1:{port} backlog 4096\n    default_backend one\n\
+        "global\n    nbthread 1\ndefaults\n    mode http\n    timeout client 30s\n    \
+         timeout connect 5s\n    timeout server 30s\nfrontend all\n    bind 127.0.0.1:{port} backlog 4096\n    default_backend one\n\
          backend one\n    server one {behind}\n"
     )
 }

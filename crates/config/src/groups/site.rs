@@ -55,9 +55,9 @@ group! {
     /// `/sys` with what is in them (but `/dev/shm`), also where a link leads there.
     root_anyway: OnOff = Some("off"), Switch, reload, "true";
     /// Servers of an application that answers instead of files
-    /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers of
-    /// one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`). A new
-    /// port asks for an upgrade: the process may connect to no other than those it was started with.
+    /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers
+    /// of one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`).
+    /// A new port asks for an upgrade: the process may connect to no other than those it was started with.
     proxy: OrOff<Many<Server>> = Some("off"), Values, reload, "\"127.0.0.1:8000\"";
     /// List folders that have no index file
     /// `auto` lists where there is no file of settings, as in `staunch serve` and `staunch serve DIR`; with a
@@ -132,7 +132,8 @@ group! {
     /// Servers of an application that answers
     /// See `proxy` of the site. `off`: files do, whatever an earlier rule says. The other rules hold for what
     /// it answers as well: `allow`, `deny`, `basic_auth`, `cors`, `headers`, redirects.
-    proxy: OrInherit<OrOff<Many<Server>>> = Some("inherit"), File, reload, "[\"10.0.0.5:8000\", \"10.0.0.6:8000\"]";
+    proxy: OrInherit<OrOff<Many<Server>>> = Some("inherit"), File, reload,
+        "[\"10.0.0.5:8000\", \"10.0.0.6:8000\"]";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
         "\"public, max-age=31536000, immutable\"";

@@ -80,8 +80,7 @@ impl Answered {
         Self { next, status, owner: Owner(0), detail }
     }
 
-    /// The exchange, if it is not over, belongs to this part of the handler from now on: its later events name
-    /// it.
+    /// The exchange, if it is not over, belongs to this part of the handler from now on.
     pub fn owned_by(self, owner: Owner) -> Self {
         Self { owner, ..self }
     }

@@ -26,12 +26,12 @@ impl Outbox {
         Self { wakes, tunings, upstreams: Upstreams::new(upstreams_max), now_ms: Cell::new(0) }
     }
 
-    /// When this turn of the worker began, in milliseconds of a clock that never goes back.
+    /// The moment in which this turn of the worker began, in milliseconds of a clock that never goes back.
     pub fn now_ms(&self) -> u64 {
         self.now_ms.get()
     }
 
-    /// A turn begins.
+    /// Notes the moment in which a turn of the worker begins.
     #[inline]
     pub(crate) fn begin_turn(&self, now_ms: u64) {
         self.now_ms.set(now_ms);

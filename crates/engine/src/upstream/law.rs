@@ -21,8 +21,8 @@
 //!   tried so: otherwise less can only do harm.
 //! - **A guard on what waits inside.** The limit is at most `X (R_low + patience / 4)`. `R_low` is `R` at the
 //!   lowest limit known; what is known of it fades, for services change.
-//! - **Silence is no evidence.** While nothing is known of a server and no answer comes for twice the patience,
-//!   it is given twice as much, up to 64 at once.
+//! - **Silence is no evidence.** While nothing is known of a server and no answer comes for twice the
+//!   patience, the limit doubles, up to 64.
 //! - **Noise is no evidence.** What trials brought is added up until it decides, and fades with half a
 //!   minute. A trial that is known to bring nothing becomes rarer.
 //! - **Changes are not waited for.** When half a second brings less than half of what was known, and chance

@@ -19,12 +19,14 @@ use super::law::{LawReason, LimitLaw, Observation};
 use super::line::{Served, WaitingLine};
 use crate::exchange::address::Address;
 
-/// Milliseconds between two observations of the law, at least.
+/// Milliseconds between two observations of the law, at least: as its simulator has them.
 const STEP_MS: u64 = 10;
-/// Milliseconds after which arrivals are counted while no request waits.
+/// Milliseconds after which arrivals are counted while no request waits: the line counts in parts of a second
+/// as long.
 const COUNT_MS: u64 = 31;
-/// Steps that are kept for people: those of a minute, and at most so many.
+/// Milliseconds for which steps are kept for people: as far back as somebody asks who has just seen a fault.
 const STEPS_KEPT_MS: u64 = 60_000;
+/// Most steps that are kept, whatever happens in that time: four a second.
 const STEPS_KEPT_MAX: usize = 240;
 /// Longest time that refused clients are asked to stay away, in seconds.
 const SPREAD_S_MAX: u32 = 30;
@@ -43,12 +45,12 @@ pub enum PlacesLimit {
 /// The answer to a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceAnswer {
-    /// It has one.
+    /// The request has one.
     Taken,
-    /// It stands in line, until it is told or leaves.
+    /// The request stands in line, until it is told or leaves.
     Waits,
-    /// It could not be answered in time. Clients that come back within so many seconds, at any of them, find
-    /// room.
+    /// The request could not be answered in time. Clients that come back within so many seconds, at any of
+    /// them, find room.
     Refused {
         /// Seconds over which they spread.
         spread_s: u32,
@@ -60,7 +62,7 @@ pub enum PlaceAnswer {
 pub struct PlaceNews {
     /// The exchange.
     pub address: Address,
-    /// It has a place now. Otherwise its client's patience is over.
+    /// Whether it has a place now. Otherwise its client's patience is over.
     pub has_place: bool,
 }
 

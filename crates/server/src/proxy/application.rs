@@ -14,8 +14,10 @@ use super::config::{ProxyConfig, ProxyServer};
 const HEALTH_REQUESTS: u32 = 20;
 /// Between two lines for the operator about one server, in milliseconds.
 const NOTICE_MS: u64 = 1_000;
-/// For so long requests go elsewhere once half of them have failed, and at most, in milliseconds.
+/// Time for which requests go elsewhere once half of them have failed, in milliseconds: a restart takes about
+/// as long.
 const ILL_MS: u64 = 1_000;
+/// The longest such time: an operator who has mended a server does not wait for longer.
 const ILL_MS_MAX: u64 = 30_000;
 
 /// A group of servers that answer the same.
@@ -62,7 +64,7 @@ pub(super) struct ServerCounts {
 struct Health {
     requests: AtomicU32,
     failures: AtomicU32,
-    /// Nobody is sent there before, in milliseconds of the workers' clock.
+    /// The moment before which requests go elsewhere, in milliseconds of the workers' clock.
     ill_until_ms: AtomicU64,
     ill_ms: AtomicU64,
 }
@@ -122,8 +124,8 @@ impl Application {
 }
 
 impl AppServer {
-    /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere, which they
-    /// did not before.
+    /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere, which
+    /// they did not before.
     pub(super) fn note(&self, is_failure: bool, now_ms: u64) -> bool {
         self.health.note(is_failure, now_ms)
     }

@@ -23,11 +23,11 @@ pub(super) struct Forwarded {
     pub(super) is_idempotent: bool,
     /// Its client has shown credentials here.
     pub(super) is_guarded: bool,
-    /// It asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
+    /// Whether it asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
     pub(super) asks_upgrade: bool,
     /// Both ends speak another protocol by now.
     pub(super) is_tunnel: bool,
-    pub(super) stage: Stage,
+    pub(super) stage: ForwardStage,
     /// The head as the application gets it, until its answer begins; empty before it is written.
     pub(super) head: Vec<u8>,
     pub(super) body: RequestBody,
@@ -40,18 +40,18 @@ pub(super) struct Forwarded {
 
 /// Where a request stands.
 #[derive(Debug)]
-pub(super) enum Stage {
-    /// It has no place and wants none yet: its body is read, or it was answered.
+pub(super) enum ForwardStage {
+    /// The request has no place and wants none yet: its body is read, or it was answered.
     Apart,
-    /// It stands in a server's line.
+    /// The request stands in a server's line.
     InLine(ServerName),
-    /// It has had a place since then, and no link so far.
+    /// The request has had a place since then, and no link so far.
     Placed(ServerName, u64),
     /// A server works on it, since then; without a time it does so beside its places.
     AtWork(ServerName, Upstream, Option<u64>),
 }
 
-/// Who asks, as an application is told.
+/// The client, as an application is told of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker {
     pub(super) client: Option<IpAddr>,
@@ -64,9 +64,9 @@ pub(super) struct Asker {
 pub(super) struct RequestBody {
     /// What came of it and was not sent, or may have to be sent again.
     pub(super) kept: Vec<u8>,
-    /// It goes on as it comes: nothing is kept to be sent again.
+    /// Whether it goes on as it comes: nothing is kept to be sent again.
     pub(super) is_streamed: bool,
-    /// It goes in chunks.
+    /// Whether it goes in chunks.
     pub(super) is_chunked: bool,
     pub(super) has_ended: bool,
 }
@@ -102,7 +102,7 @@ pub(super) struct AnswerHead {
 /// Why there is no answer of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It could not be answered in time. Clients may come back within so many seconds.
+    /// The request could not be answered in time. Clients may come back within so many seconds.
     Crowded { spread_s: u32 },
     /// No server could be reached, or none has answered.
     Unreachable,
@@ -135,7 +135,7 @@ impl Forwarded {
             is_guarded: false,
             asks_upgrade: asks_upgrade(request),
             is_tunnel: false,
-            stage: Stage::Apart,
+            stage: ForwardStage::Apart,
             head: Vec::new(),
             body: RequestBody { has_ended, ..RequestBody::default() },
             answer: RelayedAnswer::default(),
@@ -169,8 +169,8 @@ impl Forwarded {
         write_request(request, &forwarding, body, &mut self.head)
     }
 
-    /// Whether the rest of the answer is for its client, and takes no place of its server any more: a stream of
-    /// events, another protocol, or one that its client takes slowly.
+    /// Whether the rest of the answer takes no place of its server any more: a stream of events, another
+    /// protocol, or one that its client takes slowly.
     pub(super) fn is_stream(&self) -> bool {
         let Some(head) = &self.answer.head else { return self.answer.is_held };
         if head.status == Status::SWITCHING_PROTOCOLS {

@@ -42,7 +42,7 @@ pub struct ProxyServerFigures {
     pub refused: u64,
     /// Requests that it was given and that no client got an answer to.
     pub unanswered: u64,
-    /// Answers.
+    /// Answers that it gave.
     pub answers: u64,
     /// Answers of 500 and above.
     pub errors: u64,
@@ -56,7 +56,7 @@ pub struct ProxyServerFigures {
     pub short: u64,
     /// Requests that were tried once more, elsewhere or anew.
     pub retried: u64,
-    /// Links opened.
+    /// Links that were opened to it.
     pub links_opened: u64,
     /// Seconds that answers took, all together.
     pub in_work_s: f64,
@@ -157,8 +157,8 @@ impl ProxyServerFigures {
         writeln!(text, "\n{} of {}: {limit}{health}", self.server, self.application)?;
         writeln!(
             text,
-            "  {} in work, {} waiting; {} answers, {} refused, {} retried; failed: {} unreachable, {} timeout, \
-             {} broken, {} short",
+            "  {} in work, {} waiting; {} answers, {} refused, {} retried; failed: {} unreachable, \
+             {} timeout, {} broken, {} short",
             self.in_work,
             self.waiting,
             self.answers,

@@ -17,7 +17,7 @@ const FRESH_MS: u64 = 1_000;
 
 /// A connection to a server.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ServerLink {
     pub(super) server: ServerName,
     pub(super) reader: RelayReader,
     /// The exchange that it serves.
@@ -31,7 +31,7 @@ pub(super) struct Link {
 /// The links of one worker.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    all: HashMap<Upstream, Link>,
+    all: HashMap<Upstream, ServerLink>,
     /// Those at rest, by server; the one that rested last stands last.
     at_rest: HashMap<(usize, usize), Vec<Upstream>>,
 }
@@ -64,7 +64,7 @@ impl Links {
             self.give_way(outbox);
             return None;
         };
-        let link = Link {
+        let link = ServerLink {
             server: server.clone(),
             reader: RelayReader::new(),
             exchange: Some(exchange),
@@ -93,7 +93,7 @@ impl Links {
         }
     }
 
-    pub(super) fn get_mut(&mut self, upstream: Upstream) -> Option<&mut Link> {
+    pub(super) fn get_mut(&mut self, upstream: Upstream) -> Option<&mut ServerLink> {
         self.all.get_mut(&upstream)
     }
 
@@ -106,7 +106,7 @@ impl Links {
     }
 
     /// A link is gone, or will be: it is forgotten.
-    pub(super) fn forget(&mut self, upstream: Upstream) -> Option<Link> {
+    pub(super) fn forget(&mut self, upstream: Upstream) -> Option<ServerLink> {
         let link = self.all.remove(&upstream)?;
         if let Some(at_rest) = self.at_rest.get_mut(&key(&link.server)) {
             at_rest.retain(|other| *other != upstream);
@@ -120,7 +120,7 @@ impl Links {
     }
 }
 
-impl Link {
+impl ServerLink {
     pub(super) fn note_connected(&mut self) {
         self.is_connected = true;
     }

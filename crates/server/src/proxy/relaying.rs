@@ -11,7 +11,7 @@ use super::exchange::{AnswerHead, Forwarded};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relayed {
     More,
-    /// It is complete; whether its link may serve another exchange.
+    /// The answer is complete; whether its link may serve another exchange.
     Ended {
         keeps: bool,
     },
@@ -47,7 +47,7 @@ pub(super) fn relay(
             RelayStep::End { trailers, keeps } => {
                 answer.trailers = trailers.lines().to_vec();
                 answer.has_ended = true;
-                // Nobody has asked for what is left.
+                // No request has asked for what is left.
                 return Ok(Relayed::Ended { keeps: keeps && input.is_empty() });
             }
         }

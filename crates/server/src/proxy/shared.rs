@@ -83,7 +83,7 @@ impl ProxyShared {
         thread.spawn(move || shared.tend_lines()).map(drop)
     }
 
-    /// Nobody looks after lines any more.
+    /// Ends the thread that looks after lines.
     pub fn end(&self) {
         self.has_ended.store(true, Relaxed);
         self.look_after_lines();

@@ -12,13 +12,13 @@ use crate::errand::Errand;
 use crate::permission::{Asked, Passage, granted};
 use crate::rules::Ruling;
 
-/// Who answers a request.
+/// The part that answers a request.
 pub(crate) enum PassedOn<'e> {
     /// The application that this ruling names. Field lines for the answer.
     Application(Arc<Ruling>, Vec<u8>, Errand<'e>),
     /// The site itself.
     Site(Errand<'e>),
-    /// It is answered, or will be by mail.
+    /// The request is answered, or will be by mail.
     Answered(Answered),
 }
 
@@ -31,7 +31,7 @@ impl Site {
         if rules.are_of_one_application()
             && let Some(ruling) = rules.of(errand.request.path)
         {
-            // No rule asks what its path means: that is for the application to say, whatever is encoded in it.
+            // No rule asks what its path means: that is for the application to say.
             let path = errand.request.path;
             return self.pass_on_by(ruling, path, errand);
         }

@@ -1,3 +1,5 @@
+//! Places are taken, waited for, refused and given back, by one thread and by several.
+
 use std::sync::Arc;
 
 use super::*;
@@ -99,7 +101,7 @@ fn a_place_given_back_is_never_lost_between_threads() {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 20_000;
     let places = Arc::new(Places::new(PlacesLimit::Fixed(2), PATIENCE_MS));
-    // Whoever hears that another has a place uses it and gives it back on that one's behalf.
+    // A thread that hears that another request has a place uses it and gives it back on that one's behalf.
     let use_place = |places: &Places, news: &mut Vec<PlaceNews>| {
         let mut places_held = 1;
         while places_held > 0 {

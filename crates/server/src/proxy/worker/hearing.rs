@@ -1,0 +1,216 @@
+//! What happens on links: an answer comes, or it will not.
+//!
+//! A request must never be tried twice that a server may have worked on, unless that harms nobody.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use staunch_engine::{Address, GivenBack, Open, Outbox, Upstream, UpstreamEvent, UpstreamLoss};
+use staunch_protocol::http1::relay::{RelayFault, RelayReader};
+
+use super::ProxyWorker;
+use crate::proxy::application::ServerName;
+use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
+use crate::proxy::relaying::{Relayed, relay};
+use crate::proxy::trouble::Trouble;
+
+/// An answer after the last bytes, or the end, of its link.
+type Taken = Result<Relayed, RelayFault>;
+
+impl ProxyWorker {
+    /// Something has happened on a link.
+    pub(crate) fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        self.now_ms = outbox.now_ms();
+        let Some(link) = self.links.get_mut(upstream) else { return };
+        let Some(address) = link.exchange else {
+            // A server that closes, or speaks unasked, on a link at rest.
+            return self.links.close(upstream, outbox);
+        };
+        match event {
+            UpstreamEvent::Connected => {
+                link.note_connected();
+                link.server.get().counts.links_opened.fetch_add(1, Relaxed);
+            }
+            UpstreamEvent::Room => match open {
+                Some(open) => open.go_on(),
+                None => outbox.wake(address),
+            },
+            UpstreamEvent::Received(bytes) => {
+                self.hear(upstream, address, open, outbox, |reader, forwarded, open| {
+                    relay(reader, bytes, forwarded, open)
+                });
+            }
+            UpstreamEvent::Ended => self.hear(upstream, address, open, outbox, |reader, forwarded, _| {
+                reader.end().map(|_| {
+                    forwarded.answer.has_ended = true;
+                    Relayed::Ended { keeps: false }
+                })
+            }),
+            UpstreamEvent::Lost(loss) => self.lose(upstream, address, loss, open, outbox),
+        }
+    }
+
+    /// Takes what came of an answer, and does what follows.
+    pub(super) fn hear(
+        &mut self,
+        upstream: Upstream,
+        address: Address,
+        mut open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+        take: impl FnOnce(&mut RelayReader, &mut Forwarded, Option<&mut Open<'_>>) -> Taken,
+    ) {
+        let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
+        let Some(link) = self.links.get_mut(upstream) else { return };
+        match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
+            Ok(Relayed::More) if forwarded.is_stream() => {
+                outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
+                self.free_place(&mut forwarded);
+            }
+            Ok(Relayed::More) => {}
+            Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
+            Err(fault) => self.fail(&mut forwarded, upstream, Trouble::Fault(fault), address, outbox),
+        }
+        self.follow(forwarded, address, open, outbox);
+    }
+
+    /// A link is lost that serves an exchange.
+    pub(super) fn lose(
+        &mut self,
+        upstream: Upstream,
+        address: Address,
+        loss: UpstreamLoss,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        let Some(mut forwarded) = self.exchanges.remove(&address) else {
+            self.links.forget(upstream);
+            return;
+        };
+        self.fail(&mut forwarded, upstream, Trouble::Lost(loss), address, outbox);
+        self.follow(forwarded, address, open, outbox);
+    }
+
+    /// What came is passed on, or its client's exchange is woken for it.
+    pub(super) fn follow(
+        &mut self,
+        mut forwarded: Box<Forwarded>,
+        address: Address,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        match open {
+            Some(open) => self.pour(&mut forwarded, open),
+            None if forwarded.answer.head.is_some()
+                || forwarded.failure.is_some()
+                || !forwarded.answer.interim.is_empty()
+                || matches!(forwarded.stage, ForwardStage::Placed(..)) =>
+            {
+                outbox.wake(address);
+            }
+            None => {}
+        }
+        self.keep(address, forwarded);
+    }
+
+    /// The answer of a server is complete: its place and its link are for others.
+    pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
+        self.free_place(forwarded);
+        let ForwardStage::AtWork(server, link, _) =
+            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
+        else {
+            return;
+        };
+        let counts = &server.get().counts;
+        counts.answers.fetch_add(1, Relaxed);
+        let is_error = forwarded.answer.head.as_ref().is_some_and(|head| head.status.code() >= 500);
+        counts.errors.fetch_add(u64::from(is_error), Relaxed);
+        self.note_health(&server, false);
+        if keeps && forwarded.body.has_ended {
+            self.links.rest(link, &self.shared.config, outbox);
+        } else {
+            self.links.close(link, outbox);
+        }
+    }
+
+    /// A server will not answer: the request is tried once more, or there is no answer.
+    pub(super) fn fail(
+        &mut self,
+        forwarded: &mut Forwarded,
+        upstream: Upstream,
+        trouble: Trouble,
+        address: Address,
+        outbox: &Outbox,
+    ) {
+        let ForwardStage::AtWork(server, _, since_ms) =
+            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
+        else {
+            return;
+        };
+        let link = self.links.forget(upstream);
+        outbox.upstreams().close(upstream);
+        let (has_begun, may_have_sent, was_used) = link.map_or((true, true, false), |link| {
+            (link.reader.has_begun(), link.may_have_sent(), link.is_used)
+        });
+        trouble.count(server.get(), has_begun);
+        if !trouble.is_end() || !was_used {
+            self.tell_operator(&server, trouble);
+        }
+        // A server may close a link at rest whenever it likes.
+        let is_failure = !(was_used && !has_begun && trouble.is_end());
+        self.note_health(&server, is_failure);
+        if since_ms.is_some() {
+            self.give_back(&server, GivenBack::Unanswered);
+        }
+        if forwarded.answer.is_open {
+            forwarded.answer.is_cut = true;
+            return;
+        }
+        let may_repeat = !has_begun
+            && !forwarded.has_retried
+            && !forwarded.body.is_streamed
+            && (forwarded.is_idempotent || !may_have_sent)
+            && !trouble.is_slow();
+        forwarded.answer.forget();
+        if may_repeat && forwarded.application.may_retry() {
+            return self.retry(forwarded, &server, address);
+        }
+        forwarded.failure = Some(trouble.failure());
+    }
+
+    /// Tries a request once more: on another server if there is one. Not where it would have to wait.
+    pub(super) fn retry(&mut self, forwarded: &mut Forwarded, failed: &ServerName, address: Address) {
+        forwarded.has_retried = true;
+        forwarded.application.retries.fetch_add(1, Relaxed);
+        failed.get().counts.retried.fetch_add(1, Relaxed);
+        self.want_place(forwarded, Some(failed.index), address);
+        if let ForwardStage::InLine(server) = &forwarded.stage {
+            // If it has a place by now, the news of it finds nobody, and gives it back.
+            server.get().places.leave(address);
+            (forwarded.stage, forwarded.failure) = (ForwardStage::Apart, Some(Failure::Unreachable));
+        }
+        if matches!(forwarded.failure, Some(Failure::Crowded { .. })) {
+            forwarded.failure = Some(Failure::Unreachable);
+        }
+    }
+
+    pub(super) fn note_health(&self, server: &ServerName, is_failure: bool) {
+        if server.get().note(is_failure, self.now_ms) {
+            let (application, address) = (&server.application.name, &server.get().address);
+            (self.shared.notice)(&format!(
+                "proxy: {address} of {application} fails: requests go elsewhere for a while, if they can"
+            ));
+            server.get().places.begin_anew();
+        }
+    }
+
+    pub(super) fn tell_operator(&self, server: &ServerName, trouble: Trouble) {
+        if server.get().claims_notice(self.now_ms) {
+            (self.shared.notice)(&format!("proxy: {}: {trouble}", server.get().address));
+        }
+    }
+}

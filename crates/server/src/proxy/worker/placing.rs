@@ -1,0 +1,139 @@
+//! Places: asked for, used, given back.
+//!
+//! A place must never be lost: whatever becomes of a request, its place is given back once.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use staunch_engine::{Address, GivenBack, Outbox, PlaceAnswer, PlaceNews};
+use staunch_protocol::Request;
+
+use super::ProxyWorker;
+use super::bodies::send_request;
+use crate::proxy::application::ServerName;
+use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
+use crate::proxy::mail::ProxyMail;
+
+impl ProxyWorker {
+    /// News of a request that stood in line, which may have left meanwhile.
+    pub(crate) fn mail(&mut self, mail: ProxyMail, outbox: &Outbox) {
+        self.now_ms = outbox.now_ms();
+        let ProxyMail { server, news } = mail;
+        let address = news.address;
+        let waiting = self.exchanges.get_mut(&address);
+        let waiting =
+            waiting.filter(|one| matches!(&one.stage, ForwardStage::InLine(wanted) if wanted.is(&server)));
+        match (waiting, news.has_place) {
+            (Some(forwarded), true) => forwarded.stage = ForwardStage::Placed(server, self.now_ms),
+            (Some(forwarded), false) => {
+                forwarded.stage = ForwardStage::Apart;
+                forwarded.failure = Some(Failure::Crowded { spread_s: 1 });
+            }
+            (None, true) => return self.give_back(&server, GivenBack::Unanswered),
+            (None, false) => return,
+        }
+        outbox.wake(address);
+    }
+
+    /// A server has done its work for an exchange: its place is for others.
+    pub(super) fn free_place(&mut self, forwarded: &mut Forwarded) {
+        let ForwardStage::AtWork(server, _, since_ms) = &mut forwarded.stage else { return };
+        let (server, Some(since_ms)) = (server.clone(), since_ms.take()) else { return };
+        let in_work_ms = self.now_ms.saturating_sub(since_ms);
+        server.get().counts.in_work_ms.fetch_add(in_work_ms, Relaxed);
+        let in_work_ms = u32::try_from(in_work_ms).unwrap_or(u32::MAX);
+        self.give_back(&server, GivenBack::Answered { in_work_ms });
+    }
+
+    /// Asks for a place at a server.
+    pub(super) fn want_place(&mut self, forwarded: &mut Forwarded, but: Option<usize>, address: Address) {
+        let now_ms = self.now_ms;
+        let application = Arc::clone(&forwarded.application);
+        let index = application.choose(self.draw(), but, now_ms);
+        let server = ServerName { application, index };
+        let mut news = std::mem::take(&mut self.news);
+        let answer = server.get().places.ask(address, now_ms, &mut news);
+        self.tell(&server, news);
+        match answer {
+            PlaceAnswer::Taken => forwarded.stage = ForwardStage::Placed(server, now_ms),
+            PlaceAnswer::Waits => {
+                forwarded.stage = ForwardStage::InLine(server);
+                self.shared.look_after_lines();
+            }
+            PlaceAnswer::Refused { spread_s } => {
+                let spread_s = 1 + (self.draw() % u64::from(spread_s)) as u32;
+                forwarded.failure = Some(Failure::Crowded { spread_s });
+            }
+        }
+    }
+
+    /// A request with a place goes to its server.
+    pub(super) fn begin_if_placed(
+        &mut self,
+        forwarded: &mut Forwarded,
+        request: &Request<'_>,
+        address: Address,
+        outbox: &Outbox,
+    ) {
+        if !matches!(forwarded.stage, ForwardStage::Placed(..)) {
+            return;
+        }
+        let ForwardStage::Placed(server, since_ms) =
+            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
+        else {
+            return;
+        };
+        if let Err(refusal) = forwarded.write_head(request, &self.shared.pseudonym) {
+            forwarded.failure = Some(Failure::Refused(refusal));
+            return self.give_back(&server, GivenBack::Unanswered);
+        }
+        let config = &self.shared.config;
+        let link = self.links.open(&server, address, forwarded.is_idempotent, config, outbox);
+        let Some(link) = link else {
+            forwarded.failure = Some(Failure::NoLink);
+            return self.give_back(&server, GivenBack::Unanswered);
+        };
+        if let Some(link) = self.links.get_mut(link) {
+            match forwarded.asks_upgrade {
+                true => link.reader.begin_upgrade(),
+                false => link.reader.begin(forwarded.is_head),
+            }
+        }
+        forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
+        send_request(forwarded, link, request.content, outbox);
+    }
+
+    /// Gives back the place of a request, or leaves the line, and forgets its link.
+    pub(super) fn abandon(&mut self, forwarded: &mut Forwarded, address: Address) {
+        match std::mem::replace(&mut forwarded.stage, ForwardStage::Apart) {
+            ForwardStage::Apart => {}
+            ForwardStage::InLine(server) => _ = server.get().places.leave(address),
+            ForwardStage::Placed(server, _) => self.give_back(&server, GivenBack::Unanswered),
+            ForwardStage::AtWork(server, link, since_ms) => {
+                // The engine closes it with the exchange.
+                self.links.forget(link);
+                if since_ms.is_some() {
+                    self.give_back(&server, GivenBack::Unanswered);
+                }
+            }
+        }
+    }
+
+    pub(super) fn give_back(&mut self, server: &ServerName, how: GivenBack) {
+        let mut news = std::mem::take(&mut self.news);
+        server.get().places.give_back(how, self.now_ms, &mut news);
+        self.tell(server, news);
+    }
+
+    pub(super) fn tell(&mut self, server: &ServerName, mut news: Vec<PlaceNews>) {
+        news.drain(..).for_each(|one| self.shared.tell(server, one));
+        self.news = news;
+    }
+
+    pub(super) fn draw(&mut self) -> u64 {
+        self.chance ^= self.chance >> 12;
+        self.chance ^= self.chance << 25;
+        self.chance ^= self.chance >> 27;
+        self.chance.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
