@@ -61,6 +61,8 @@ papers: compiler ## Measure each figure of the five papers again, for hours (roo
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
 # everything, the image of a container one for another C library, the program as shipped one with link-time
 # optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile).
+# Instructions of the kernel's modules are counted here: an emulated machine that counts each takes half an hour for
+# all rows, and what a request costs in the kernel changes with the modules, whose tests run at each change.
 soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	cargo xtask install --for soak
 	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
@@ -71,6 +73,9 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
+	$(XTASK) count --gate --kernel 6.1 kecho khttpd staunch behind
+	$(XTASK) count --gate --kernel newest kecho khttpd staunch behind
+	$(XTASK) count --gate --kernel 6.12 listing whole pieces timers
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch --package staunch-instruments
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'

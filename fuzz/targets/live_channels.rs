@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use staunch_live::centrifugo::{Ask, read_commands};
+use staunch_live::centrifugo::{Ask, Language};
 use staunch_live::{
     Audience, Bytes, Coding, Delivery, Epoch, First, Form, Grants, Interest, Joined, Marks, Reader, Shape,
     Start, Transport, View, Waves,
@@ -27,9 +27,7 @@ impl Audience for One {
 libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 pub(crate) fn judge(bytes: &[u8]) {
-    let Some(commands) = std::str::from_utf8(bytes).ok().and_then(|text| read_commands(text).ok()) else {
-        return;
-    };
+    let Ok(commands) = Language::Json.read_commands(bytes) else { return };
     let form = Form::new(Shape::Enveloped, Transport::Socket, Coding::Identity);
     let (mut view, mut waves, mut one) = (View::new(Epoch(1), 10), Waves::new(), One(None));
     let mut model: BTreeSet<String> = BTreeSet::new();

@@ -17,6 +17,8 @@ mod chunked;
 mod client_hello;
 #[path = "../../fuzz/targets/commands.rs"]
 mod commands;
+#[path = "../../fuzz/targets/commands_protobuf.rs"]
+mod commands_protobuf;
 #[path = "../../fuzz/targets/config.rs"]
 mod config;
 #[path = "../../fuzz/targets/dostp_fabric.rs"]
@@ -116,6 +118,7 @@ targets! {
     chunked
     client_hello
     commands
+    commands_protobuf
     config
     dostp_fabric
     dostp_frame

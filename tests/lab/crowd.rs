@@ -10,7 +10,7 @@
 //! The kernel loses resets too, and repeats none: a server that never hears of one waits for its client, and
 //! the crowd with it. So a connection that the server still holds is reset again.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -143,6 +143,34 @@ impl Crowd {
         lines().iter().filter(is_one).map(|line| line.remote).collect()
     }
 
+    /// Both ends of the connections that hang: how many are alike, and each that the server has accepted.
+    fn ends_of_hanging(&self) -> String {
+        let lines = lines();
+        let (mut alike, mut accepted) = (BTreeMap::<String, usize>::new(), String::new());
+        for client in &self.clients {
+            let own = getsockname(&client.socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
+            let Some(port) = client.had.or(own).map(|own| own.port()) else { continue };
+            let of_client = lines.iter().find(|line| (line.local, line.remote) == (port, self.server.port()));
+            let of_server = lines.iter().find(|line| (line.local, line.remote) == (self.server.port(), port));
+            let told = |line: Option<&Line>| line.map_or("none", |line| &line.told).to_owned();
+            let both = format!(
+                "{:?}, asked {}: client {}, server {}",
+                client.end,
+                client.asked,
+                told(of_client),
+                told(of_server)
+            );
+            if of_server.is_some_and(|line| line.is_owned && !line.has_ended) {
+                accepted.push_str(&format!("  accepted, port {port}: {both}\n"));
+            }
+            if client.end.is_none() || of_server.is_some_and(|line| !line.has_ended) {
+                *alike.entry(both).or_default() += 1;
+            }
+        }
+        let alike = alike.iter().map(|(both, count)| format!("  {count} times {both}\n"));
+        format!("{}{accepted}", alike.collect::<String>())
+    }
+
     /// Waits for all to end. Whether the server still holds connections that were given up.
     fn await_all(&mut self) -> bool {
         let start = Instant::now();
@@ -201,6 +229,10 @@ struct Line {
     unacknowledged: bool,
     /// Whether only the time is waited for in which packets of it may still come (TIME_WAIT).
     has_ended: bool,
+    /// As the kernel tells it: state, bytes sent and received that wait, timer.
+    told: String,
+    /// Whether a process has a descriptor of it: at the server, whether it was accepted.
+    is_owned: bool,
 }
 
 /// The kernel's table of connections.
@@ -211,7 +243,9 @@ fn lines() -> Vec<Line> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let (local, remote) = (port_of(fields.get(1)?)?, port_of(fields.get(2)?)?);
         let unacknowledged = !fields.get(4)?.starts_with("00000000:");
-        Some(Line { local, remote, unacknowledged, has_ended: *fields.get(3)? == "06" })
+        let told = fields.get(3..6)?.join(" ");
+        let is_owned = *fields.get(9)? != "0";
+        Some(Line { local, remote, unacknowledged, has_ended: *fields.get(3)? == "06", told, is_owned })
     };
     table.lines().filter_map(line_of).collect()
 }
@@ -226,8 +260,9 @@ fn ten_thousand_are_answered_or_refused() {
         let [answered, refused, given_up] =
             [End::Answered, End::Refused, End::GivenUp].map(|end| crowd.count(Some(end)));
         println!("  {answered} answered, {refused} refused, {given_up} given up");
-        assert_eq!(crowd.count(None), 0, "{}: connections hang", model.name);
-        assert!(!some_are_held, "{}: resets are not heard", model.name);
+        let ends = || crowd.ends_of_hanging();
+        assert_eq!(crowd.count(None), 0, "{}: connections hang:\n{}", model.name, ends());
+        assert!(!some_are_held, "{}: resets are not heard:\n{}", model.name, ends());
         assert!(answered > 0, "{}: nobody was answered", model.name);
         let is_short = |client: &&Client| (1..100).contains(&client.received);
         assert_eq!(crowd.clients.iter().filter(is_short).count(), 0, "{}: answers are cut off", model.name);

@@ -9,6 +9,7 @@ mod ends;
 mod failing;
 mod follow;
 mod gone;
+mod interface;
 mod keys;
 mod limits;
 mod line;

@@ -43,6 +43,9 @@ fn what_is_no_handshake_is_refused() {
         ),
         ("GET /ws?topic= HTTP/1.1", whole.clone(), 400, ""),
         ("GET /ws?topic=a&from=then HTTP/1.1", whole.clone(), 400, ""),
+        ("GET /ws?format=xml HTTP/1.1", whole.clone(), 400, ""),
+        ("GET /ws?cf_protocol=xml HTTP/1.1", whole.clone(), 400, ""),
+        ("GET /ws?topic=a&plain=1&format=protobuf HTTP/1.1", whole.clone(), 400, ""),
         ("GET /ws/echo HTTP/1.1", whole.clone(), 404, ""),
         (get, with("Origin: https://known.example"), 101, "Upgrade: websocket\r\n"),
         (get, with("Origin: http://a.example"), 101, "Connection: Upgrade\r\n"),
@@ -63,23 +66,25 @@ fn what_is_no_handshake_is_refused() {
 #[test]
 fn a_sub_protocol_that_is_known_is_named() {
     let table = [
-        ("/connection/websocket", "centrifuge-json", true),
-        ("/ws", "chat, centrifuge-json ,x", true),
-        ("/ws", "chat\r\nSec-WebSocket-Protocol: centrifuge-json", true),
-        ("/ws?topic=a", "centrifuge-json", true),
-        ("/ws?topic=a&plain=1", "centrifuge-json", false),
-        ("/ws/echo", "centrifuge-json", false),
-        ("/ws", "centrifuge-protobuf", false),
-        ("/ws", "Centrifuge-JSON", false),
+        ("/connection/websocket", "centrifuge-json", Some("centrifuge-json")),
+        ("/ws", "chat, centrifuge-json ,x", Some("centrifuge-json")),
+        ("/ws", "chat\r\nSec-WebSocket-Protocol: centrifuge-json", Some("centrifuge-json")),
+        ("/ws", "chat, centrifuge-protobuf, centrifuge-json", Some("centrifuge-protobuf")),
+        ("/ws?format=json", "centrifuge-protobuf", Some("centrifuge-protobuf")),
+        ("/ws?topic=a", "centrifuge-json", Some("centrifuge-json")),
+        ("/ws?topic=a", "centrifuge-protobuf", Some("centrifuge-protobuf")),
+        ("/ws?topic=a&plain=1", "centrifuge-json", None),
+        ("/ws/echo", "centrifuge-json", None),
+        ("/ws", "Centrifuge-JSON", None),
     ];
     for io in ENGINES {
         let world = World::with_settings(io, &[], "live_echo = true");
-        for (path, offered, is_named) in table {
+        for (path, offered, expected) in table {
             let lines = format!("{}Sec-WebSocket-Protocol: {offered}\r\n", upgrade_lines());
             let (_, head, _) = handshake(world.address(), &format!("GET {path} HTTP/1.1"), &lines);
             assert!(head.starts_with("HTTP/1.1 101 "), "{io} {path}: {head}");
             let named = head.lines().filter(|line| line.starts_with("Sec-WebSocket-Protocol: "));
-            let expected = is_named.then_some("Sec-WebSocket-Protocol: centrifuge-json");
+            let expected = expected.map(|name| format!("Sec-WebSocket-Protocol: {name}"));
             assert_eq!(named.collect::<Vec<_>>(), Vec::from_iter(expected), "{io} {path} {offered}");
         }
     }
@@ -296,6 +301,42 @@ fn a_url_says_what_is_read() {
         assert_eq!(now.text(), "next");
         now.send(Opcode::Text, b"hello");
         assert_eq!(now.close_code(), Some(1003));
+    }
+}
+
+/// Updates as Protobuf: bytes as they were published.
+#[test]
+fn commands_and_pushes_are_protobuf_where_it_is_asked_for() {
+    for (io, path) in
+        ENGINES.into_iter().zip(["/ws?cf_protocol=protobuf", "/connection/websocket?format=protobuf"])
+    {
+        let world = World::with_settings(io, &[], LOG);
+        world.put("a", "text");
+        let mut socket = TestSocket::open(world.address(), path, "");
+        // `connect`, a sign of life, and `subscribe` to `a`, in one message.
+        socket.send(Opcode::Binary, b"\x04\x08\x01\x22\0\0\x07\x08\x02\x2a\x03\x0a\x01a");
+        let mut came = Vec::new();
+        while !came.ends_with(b"text\x30\x01") {
+            let Some(Came::Binary(bytes)) = socket.next() else { panic!("{came:?}") };
+            came.extend(bytes);
+        }
+        let is_there = |part: &[u8]| came.windows(part.len()).any(|window| window == part);
+        assert!(
+            is_there(b"\x12\x07staunch") && is_there(b"\x12\x01a\x22\x08\x22\x04text\x30\x01"),
+            "{came:?}"
+        );
+        let mut named = TestSocket::open(world.address(), "/ws?topic=a&format=protobuf&from=now", "");
+        let Some(Came::Binary(welcome)) = named.next() else { panic!("no welcome") };
+        assert!(String::from_utf8_lossy(&welcome).contains("\"retry\":"), "{welcome:?}");
+        let answer = world.ask("PUT", "/topics/a", &publisher("application/octet-stream"), b"\x08\xff");
+        assert_eq!(answer.status, 200);
+        let push = b"\x0d\x22\x0b\x12\x01a\x22\x06\x22\x02\x08\xff\x30\x02";
+        for reader in [&mut socket, &mut named] {
+            let Some(Came::Binary(came)) = reader.next() else { panic!("no push") };
+            assert_eq!(came, push, "{io}");
+        }
+        socket.send(Opcode::Binary, b"\x05\x08");
+        assert_eq!(socket.close_code(), Some(3501), "{io}");
     }
 }
 

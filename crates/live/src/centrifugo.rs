@@ -1,47 +1,108 @@
-//! Centrifugo's JSON client protocol, version 2: commands in, replies out.
+//! Centrifugo's client protocol, version 2: commands in, replies out, as JSON or as Protobuf.
 //!
-//! It owns the words on the wire (github.com/centrifugal/protocol, `client.proto`, as JSON, one command or
-//! reply per line). It must never keep what a client has subscribed to. Pushes of updates are a form, made by
-//! the hub.
+//! It owns the words on the wire (`client.proto`, after github.com/centrifugal/protocol; as JSON one command
+//! or reply per line). It must never keep what a client has subscribed to. Pushes of updates are a form, made
+//! by the hub.
 
 mod command;
+pub(crate) mod fields;
+mod json;
+mod protobuf;
 mod reply;
 
-pub use command::{Ask, Command, History, Subscription, read_commands};
-pub use reply::{connected, done, history, refreshed, refused, subscribed, welcome};
+use staunch_protocol::websocket::Opcode;
 
-/// An error of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientError {
-    /// Its number.
-    pub code: u32,
-    /// Its name.
-    pub message: &'static str,
-    /// Whether trying again may help.
-    pub temporary: bool,
+pub use command::{Ask, Command, History, Published, Subscription};
+pub use reply::{ClientError, Reply};
+
+use crate::name::TopicName;
+use crate::update::Update;
+use crate::version::Version;
+use reply::VERSION;
+
+/// In which of two ways commands and replies are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Lines of text.
+    Json,
+    /// Bytes, each message with its length before it.
+    Protobuf,
 }
 
-impl ClientError {
-    /// The server failed, or has no room now.
-    pub const INTERNAL: Self = Self { code: 100, message: "internal server error", temporary: true };
-    /// No such channel can be.
-    pub const UNKNOWN_CHANNEL: Self = Self { code: 102, message: "unknown channel", temporary: false };
-    /// The token does not grant it.
-    pub const PERMISSION_DENIED: Self = Self { code: 103, message: "permission denied", temporary: false };
-    /// A channel that is subscribed to already.
-    pub const ALREADY_SUBSCRIBED: Self = Self { code: 105, message: "already subscribed", temporary: false };
-    /// More channels than allowed, or more bytes.
-    pub const LIMIT_EXCEEDED: Self = Self { code: 106, message: "limit exceeded", temporary: false };
-    /// A command that says nothing that is understood.
-    pub const BAD_REQUEST: Self = Self { code: 107, message: "bad request", temporary: false };
-    /// A command that is not served here.
-    pub const NOT_AVAILABLE: Self = Self { code: 108, message: "not available", temporary: false };
-    /// The token's time is over.
-    pub const TOKEN_EXPIRED: Self = Self { code: 109, message: "token expired", temporary: false };
-    /// Too many at once: later.
-    pub const TOO_MANY_REQUESTS: Self = Self { code: 111, message: "too many requests", temporary: true };
-    /// Offsets of another epoch.
-    pub const UNRECOVERABLE: Self = Self { code: 112, message: "unrecoverable position", temporary: false };
+impl Language {
+    /// Reads the commands of a message.
+    ///
+    /// # Errors
+    /// What is no command, or too many: the connection is closed with code 3501 (bad request).
+    pub fn read_commands(self, message: &[u8]) -> Result<Vec<Command>, ClientError> {
+        match self {
+            Self::Json => json::read_commands(message),
+            Self::Protobuf => protobuf::read_commands(message),
+        }
+    }
+
+    /// Appends a reply to those that go in the same message.
+    pub fn append_reply(self, id: u32, reply: &Reply<'_>, message: &mut Vec<u8>) {
+        match self {
+            Self::Json => json::append_reply(id, reply, message),
+            Self::Protobuf => protobuf::append_reply(id, reply, message),
+        }
+    }
+
+    /// The first message where the URL says what is read: from where, and after how many milliseconds to come
+    /// back when the connection is cut.
+    pub fn welcome(self, from: Version, retry_ms: u64) -> Vec<u8> {
+        let Version { epoch, number } = from;
+        let position = format!("\"epoch\":\"{epoch}\",\"offset\":{number},\"retry\":{retry_ms}");
+        match self {
+            Self::Json => {
+                format!("{{\"push\":{{\"connect\":{{\"version\":\"{VERSION}\",{position}}}}}}}").into()
+            }
+            Self::Protobuf => protobuf::push_of_welcome(&format!("{{{position}}}")),
+        }
+    }
+
+    /// The push of an update, or of the patch that leads to it.
+    pub(crate) fn push(self, update: &Update, patch: Option<&[u8]>) -> Vec<u8> {
+        match self {
+            Self::Json => json::push(update, patch),
+            Self::Protobuf => protobuf::push_of_update(update.topic().as_str(), update, patch),
+        }
+    }
+
+    /// The push that tells a reader how much of a channel it missed.
+    pub(crate) fn missed(self, channel: &TopicName, count: u64, at_least: bool) -> Vec<u8> {
+        let at_least = if at_least { ",\"at_least\":true" } else { "" };
+        let data = format!("{{\"missed\":{count}{at_least}}}");
+        match self {
+            Self::Json => json::push_of_message(channel.as_str(), &data),
+            Self::Protobuf => protobuf::push_of_message(channel.as_str(), &data),
+        }
+    }
+
+    /// The empty command, which is a sign of life, as either end says it.
+    pub fn sign_of_life(self) -> &'static [u8] {
+        match self {
+            Self::Json => b"{}",
+            Self::Protobuf => &[0],
+        }
+    }
+
+    /// The kind of messages of a WebSocket that carry it.
+    pub fn opcode(self) -> Opcode {
+        match self {
+            Self::Json => Opcode::Text,
+            Self::Protobuf => Opcode::Binary,
+        }
+    }
+
+    /// The sub-protocol by which it is asked for.
+    pub fn sub_protocol(self) -> &'static str {
+        match self {
+            Self::Json => "centrifuge-json",
+            Self::Protobuf => "centrifuge-protobuf",
+        }
+    }
 }
 
 /// Why a connection is closed, with codes of Centrifugo's own: clients come back after 3000 to 3499, and stay

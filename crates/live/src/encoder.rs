@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use staunch_protocol::event_stream::EventFrame;
 use staunch_protocol::websocket::{Deflater, deflate_message};
 
-use crate::form::{Compression, Form, FormSet, Shape, Transport, append_raw_frame, append_stored_blocks};
+use crate::centrifugo::Language;
+use crate::form::{Compression, Form, FormSet, Shape, append_raw_frame, append_stored_blocks};
+use crate::json_text::{append_value, base64, quoted};
 use crate::letter::Made;
 use crate::limits::COMPRESSED_BYTES_MIN;
 use crate::update::{Update, Value};
@@ -48,18 +50,14 @@ impl Encoder {
                 continue;
             }
             let wanted = |form: &Form| form.shape() == shape;
-            for (is_socket, transports) in [
-                (false, [Transport::Chunked, Transport::Plain]),
-                (true, [Transport::Socket, Transport::Socket]),
-            ] {
-                let forms: Vec<Form> = forms
-                    .iter()
-                    .filter(wanted)
-                    .filter(|form| transports.contains(&form.transport()))
-                    .collect();
+            for language in [None, Some(Language::Json), Some(Language::Protobuf)] {
+                let speaks = |form: &Form| form.transport().language() == language;
+                let forms: Vec<Form> = forms.iter().filter(wanted).filter(speaks).collect();
                 if !forms.is_empty() {
-                    let payload =
-                        if is_socket { message(update, shape) } else { event(epoch, update, shape) };
+                    let payload = match language {
+                        None => event(epoch, update, shape),
+                        Some(language) => message(language, update, shape),
+                    };
                     let is_text = !matches!((shape, &update.value), (Shape::Bare, Value::Binary(_)));
                     self.make_of_payload(&payload, is_text, &forms, &mut made);
                 }
@@ -78,7 +76,7 @@ impl Encoder {
         for compression in [Compression::None, Compression::Blocks, Compression::Frames] {
             let mut coded: Option<(Vec<u8>, bool)> = None;
             for &form in forms.iter().filter(|form| form.compression() == compression) {
-                let is_socket = form.transport() == Transport::Socket;
+                let is_socket = form.transport().language().is_some();
                 let (coded, compressed) =
                     coded.get_or_insert_with(|| self.compress(payload, compression, is_socket));
                 made.push((form, form.surround(coded, *compressed && is_socket, is_text)));
@@ -136,27 +134,13 @@ fn event(epoch: Epoch, update: &Update, shape: Shape) -> Vec<u8> {
     output
 }
 
-/// A message of a WebSocket: the value alone, or a push of Centrifugo's JSON protocol.
-fn message(update: &Update, shape: Shape) -> Vec<u8> {
-    if shape == Shape::Bare {
-        return update.value.bytes().to_vec();
+/// A message of a WebSocket: the value alone, or a push of Centrifugo's protocol.
+fn message(language: Language, update: &Update, shape: Shape) -> Vec<u8> {
+    match (language, shape) {
+        (Language::Json, Shape::Bare) => update.value.bytes().to_vec(),
+        (_, Shape::Patch) => language.push(update, update.patch.as_deref()),
+        _ => language.push(update, None),
     }
-    let patch = if shape == Shape::Patch { update.patch.as_deref() } else { None };
-    let mut text =
-        format!("{{\"push\":{{\"channel\":{},\"pub\":{{\"data\":", quoted(update.topic().as_str()));
-    let coded = match patch {
-        None => append_value(&update.value, &mut text),
-        Some(patch) => {
-            text.push_str(&String::from_utf8_lossy(patch));
-            Some("patch")
-        }
-    };
-    let _ = write!(text, ",\"offset\":{}", update.number);
-    if let Some(coded) = coded {
-        let _ = write!(text, ",\"tags\":{{\"{coded}\":\"1\"}}");
-    }
-    text.push_str("}}}");
-    text.into_bytes()
 }
 
 /// `{"topic":NAME,"data":VALUE}`, or `{"topic":NAME,"patch":PATCH}`.
@@ -178,38 +162,11 @@ fn envelope(update: &Update, as_patch: bool) -> String {
     text
 }
 
-/// Appends a value as JSON, and gives the mark of one that is not what it seems.
-pub(crate) fn append_value(value: &Value, text: &mut String) -> Option<&'static str> {
-    match value {
-        Value::Json(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
-        Value::Text(bytes) => text.push_str(&quoted(&String::from_utf8_lossy(bytes))),
-        Value::Binary(bytes) => {
-            text.push_str(&quoted(&base64(bytes)));
-            return Some("base64");
-        }
-        Value::Gone => {
-            text.push_str("null");
-            return Some("deleted");
-        }
-    }
-    None
-}
-
 fn bare_text(value: &Value) -> String {
     match value {
         Value::Binary(bytes) => base64(bytes),
         other => String::from_utf8_lossy(other.bytes()).into_owned(),
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.encode(bytes)
-}
-
-/// A text as JSON.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

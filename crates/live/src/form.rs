@@ -8,6 +8,7 @@ use std::num::NonZeroU8;
 use staunch_protocol::event_stream::{Framing, append_comment, append_framed};
 use staunch_protocol::websocket::{Opcode, append_frame};
 
+use crate::centrifugo::Language;
 use crate::update::Bytes;
 
 /// What of an update is told.
@@ -28,8 +29,29 @@ pub enum Transport {
     Chunked,
     /// Server-sent events as they are, for HTTP/1.0 and HTTP/2.
     Plain,
-    /// A message of a WebSocket.
+    /// A message of a WebSocket: a bare value, or JSON.
     Socket,
+    /// A message of a WebSocket with Centrifugo's Protobuf, which has no bare values.
+    Protobuf,
+}
+
+impl Transport {
+    /// That of messages in this language.
+    pub fn of_language(language: Language) -> Self {
+        match language {
+            Language::Json => Self::Socket,
+            Language::Protobuf => Self::Protobuf,
+        }
+    }
+
+    /// The language of messages; `None` where there are none.
+    pub fn language(self) -> Option<Language> {
+        match self {
+            Self::Chunked | Self::Plain => None,
+            Self::Socket => Some(Language::Json),
+            Self::Protobuf => Some(Language::Protobuf),
+        }
+    }
 }
 
 /// How it is compressed.
@@ -69,7 +91,7 @@ pub(crate) enum Compression {
     Frames,
 }
 
-const TRANSPORTS: [(Transport, Compression); 8] = [
+const TRANSPORTS: [(Transport, Compression); 10] = [
     (Transport::Chunked, Compression::None),
     (Transport::Chunked, Compression::Blocks),
     (Transport::Chunked, Compression::Frames),
@@ -78,6 +100,8 @@ const TRANSPORTS: [(Transport, Compression); 8] = [
     (Transport::Plain, Compression::Frames),
     (Transport::Socket, Compression::None),
     (Transport::Socket, Compression::Blocks),
+    (Transport::Protobuf, Compression::None),
+    (Transport::Protobuf, Compression::Blocks),
 ];
 const SHAPES: [Shape; 3] = [Shape::Bare, Shape::Enveloped, Shape::Patch];
 
@@ -88,7 +112,9 @@ impl Form {
     /// The form of these.
     pub fn new(shape: Shape, transport: Transport, coding: Coding) -> Self {
         let compression = match (coding, transport) {
-            (Coding::Identity, _) | (Coding::Zstd, Transport::Socket) => Compression::None,
+            (Coding::Identity, _) | (Coding::Zstd, Transport::Socket | Transport::Protobuf) => {
+                Compression::None
+            }
             (Coding::Gzip | Coding::Deflate, _) => Compression::Blocks,
             (Coding::Zstd, _) => Compression::Frames,
         };
@@ -139,11 +165,13 @@ impl Form {
     }
 
     /// Bytes for one reader alone, in this form without being compressed: an event of a stream, or a message
-    /// of text. For heads, marks and signs of life, which are short.
+    /// of a WebSocket. For heads, marks and signs of life, which are short.
     pub fn frame(self, payload: &[u8]) -> Bytes {
         let mut coded = Vec::with_capacity(payload.len() + 32);
         match (self.transport(), self.compression()) {
-            (Transport::Socket, _) | (_, Compression::None) => coded.extend_from_slice(payload),
+            (Transport::Socket | Transport::Protobuf, _) | (_, Compression::None) => {
+                coded.extend_from_slice(payload)
+            }
             (_, Compression::Blocks) => append_stored_blocks(payload, &mut coded),
             (_, Compression::Frames) => append_raw_frame(payload, &mut coded),
         }
@@ -152,8 +180,8 @@ impl Form {
 
     /// A sign of life: a comment, or the empty command that Centrifugo's clients answer.
     pub fn heartbeat(self) -> Bytes {
-        if self.transport() == Transport::Socket {
-            return self.frame(b"{}");
+        if let Some(language) = self.transport().language() {
+            return self.frame(language.sign_of_life());
         }
         let mut comment = Vec::new();
         append_comment("", &mut comment);
@@ -170,6 +198,7 @@ impl Form {
                 let opcode = if is_text { Opcode::Text } else { Opcode::Binary };
                 append_frame(opcode, compressed, None, coded, &mut output);
             }
+            Transport::Protobuf => append_frame(Opcode::Binary, compressed, None, coded, &mut output),
         }
         output.into()
     }
@@ -297,5 +326,6 @@ mod tests {
         assert_eq!(&heartbeat(Transport::Chunked, Coding::Identity)[..], b"3\r\n:\n\n\r\n");
         assert_eq!(&heartbeat(Transport::Plain, Coding::Gzip)[..], b"\0\x03\0\xfc\xff:\n\n");
         assert_eq!(&heartbeat(Transport::Socket, Coding::Deflate)[..], b"\x81\x02{}");
+        assert_eq!(&heartbeat(Transport::Protobuf, Coding::Deflate)[..], b"\x82\x01\0");
     }
 }

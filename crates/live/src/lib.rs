@@ -20,6 +20,7 @@ mod gap;
 mod group;
 mod hub;
 mod interest;
+mod json_text;
 mod keys;
 mod letter;
 pub mod mercure;

@@ -289,8 +289,8 @@ impl World {
         };
         let interest = Arc::new(Interest::read(wish.iter().copied(), grants, 10).unwrap());
         let shape = [Shape::Enveloped, Shape::Patch][self.random.random_range(0..2)];
-        let transport =
-            [Transport::Chunked, Transport::Plain, Transport::Socket][self.random.random_range(0..3)];
+        let transport = [Transport::Chunked, Transport::Plain, Transport::Socket, Transport::Protobuf]
+            [self.random.random_range(0..4)];
         let coding =
             [Coding::Identity, Coding::Gzip, Coding::Deflate, Coding::Zstd][self.random.random_range(0..4)];
         let start = [Start::Snapshot, Start::Now][self.random.random_range(0..2)];

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Write the figures to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fail where a figure has risen by more than 1 % over bench/kernel-instructions.json
+    /// Fail where a figure has risen by more than 1 % over bench/kernel-instructions.json, or is not there
     #[arg(long, conflicts_with = "record")]
     gate: bool,
     /// Make these the figures that later runs are judged by; where servers are named, theirs alone
@@ -99,13 +99,23 @@ fn count(root: &Path, arguments: &Arguments) -> Result<bool, String> {
     if arguments.record {
         record(&mut recorded, series, rows, arguments.servers.is_empty());
         write(&root.join(RECORD), &recorded)?;
-    } else if arguments.gate && before.is_empty() {
-        return Err(format!("{RECORD} has no figures of this kernel: --record makes them"));
+    } else if arguments.gate {
+        are_recorded(&rows, &before).map_err(|error| format!("{RECORD}: {series}: {error}"))?;
     }
     Ok(!arguments.gate || risen == 0)
 }
 
 /// Takes rows of a kernel into the record: in place of what it has of that kernel, or of these rows.
+/// Whether there is something to judge each row by.
+fn are_recorded(rows: &Rows, recorded: &Rows) -> Result<(), String> {
+    let unknown: Vec<&str> =
+        rows.keys().filter(|name| !recorded.contains_key(*name)).map(String::as_str).collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(format!("no figure of {}: --record makes them", unknown.join(", "))),
+    }
+}
+
 fn record(recorded: &mut BTreeMap<String, Rows>, series: String, rows: Rows, is_whole: bool) {
     let kept = recorded.entry(series).or_default();
     if is_whole {
@@ -309,6 +319,14 @@ mod tests {
         assert_eq!(recorded["6.1"], Rows::from([("a".to_owned(), 1.0), ("b".to_owned(), 2.0)]));
         record(&mut recorded, "6.1".to_owned(), row("b", 3.0), true);
         assert_eq!(recorded["6.1"], row("b", 3.0));
+    }
+
+    #[test]
+    fn a_row_that_was_never_recorded_is_not_judged_well() {
+        let row = |name: &str| Rows::from([(name.to_owned(), 1.0)]);
+        assert_eq!(are_recorded(&row("a"), &row("a")), Ok(()));
+        let judged = are_recorded(&row("b"), &row("a"));
+        assert!(judged.is_err_and(|error| error.contains("no figure of b")));
     }
 
     #[test]

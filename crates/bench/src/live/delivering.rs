@@ -50,7 +50,11 @@ pub(super) fn measure(
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
-    let document = run(server, row, setting)?;
+    take(&run(server, row, setting)?, row, label, outcome)
+}
+
+/// Adds what the generator's account says to the figures of `label`.
+fn take(document: &Value, row: FanOutRow, label: &str, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let count = |name: &str| document["counts"][name].as_u64().unwrap_or(0);
     let faults = count("lost") + count("duplicated") + count("out_of_order");
     if faults > 0 || count("delivered") == 0 {
@@ -59,8 +63,12 @@ pub(super) fn measure(
     if document["gathered"].as_u64() != Some(row.readers.into()) {
         return Err(format!("only {} of {} readers came", document["gathered"], row.readers));
     }
+    let cost_us = &document["server_us_per_delivery"];
+    if cost_us.as_f64().is_none_or(|cost_us| cost_us <= 0.0) {
+        return Err(format!("{cost_us} us of the server for a delivery: another process was looked at"));
+    }
     let measures = [
-        (COST, "us", &document["server_us_per_delivery"]),
+        (COST, "us", cost_us),
         ("delay p50", "ms", &document["delay_ms"]["p50"]),
         (P99, "ms", &document["delay_ms"]["p99"]),
         ("deliveries", "/s", &document["deliveries_per_s"]),
@@ -126,6 +134,23 @@ pub(super) fn judge_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_cost_nothing_was_not_measured() {
+        let row = FanOutRow { readers: 2, rate: 1.0 };
+        let document = |cost_us: Value| {
+            serde_json::json!({
+                "counts": {"due": 8, "delivered": 8}, "gathered": 2, "server_us_per_delivery": cost_us,
+                "delay_ms": {"p50": 1.0, "p99": 2.0},
+            })
+        };
+        for (cost_us, is_measured) in [(1.5.into(), true), (0.0.into(), false), (Value::Null, false)] {
+            let mut outcome = ScenarioOutcome::new("name", "title");
+            let taken = take(&document(cost_us), row, "server", &mut outcome);
+            assert_eq!(taken.is_ok(), is_measured, "{taken:?}");
+            assert_eq!(outcome.samples("server", &row.measure(P99)).len(), usize::from(is_measured));
+        }
+    }
 
     #[test]
     fn rows_are_judged_round_by_round() {

@@ -154,7 +154,7 @@ impl FanOut {
 
     /// Number of the process that serves.
     pub(super) fn serving_id(&self) -> u32 {
-        process::descendants(self.id()).last().copied().unwrap_or(self.id())
+        serving(self.kind, self.id(), &process::descendants(self.id()))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -195,6 +195,15 @@ impl Drop for FanOut {
         process::end(&process::descendants(self.child.id()));
         // Collects the ended child; there is nothing to do about a failure.
         let _ = self.child.wait();
+    }
+}
+
+/// The process that serves, of those that a server consists of, the first one foremost: nginx's worker is the
+/// last. Ours serves itself, and has a child that only starts the next server in an upgrade.
+fn serving(kind: ServerKind, first: u32, all: &[u32]) -> u32 {
+    match kind {
+        ServerKind::Nginx => all.last().copied().unwrap_or(first),
+        _ => first,
     }
 }
 
@@ -258,4 +267,19 @@ http {{
 }}
 "#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_asked_of_the_process_that_serves() {
+        let cases = [(ServerKind::Uring, 7), (ServerKind::Epoll, 7), (ServerKind::Floor, 7)];
+        for (kind, expected) in cases {
+            assert_eq!(serving(kind, 7, &[7, 8]), expected, "{}", name(kind));
+        }
+        assert_eq!(serving(ServerKind::Nginx, 7, &[7, 8]), 8);
+        assert_eq!(serving(ServerKind::Nginx, 7, &[7]), 7);
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::form::Coding;
+use crate::form::{Coding, Transport};
 use crate::name::TopicName;
 use crate::topic::TopicId;
 

@@ -77,7 +77,7 @@ impl Client {
     }
 
     pub(super) fn coding_head(&self) -> &'static [u8] {
-        if self.transport == Transport::Chunked || self.transport == Transport::Socket {
+        if self.transport != Transport::Plain {
             return b"";
         }
         self.coding.stream_head()
@@ -108,7 +108,7 @@ impl Client {
     pub(super) fn decode(&mut self) {
         let bytes = std::mem::take(&mut self.received);
         match self.transport {
-            Transport::Socket => self.decode_messages(bytes),
+            Transport::Socket | Transport::Protobuf => self.decode_messages(bytes),
             Transport::Plain => self.decode_events(&bytes),
             Transport::Chunked => {
                 // The head of the coding stands before the chunks here; a server puts it into the first one.
@@ -149,8 +149,11 @@ impl Client {
         let mut inflater = Inflater::default();
         let (mut rest, mut texts) = (&mut bytes[..], Vec::new());
         while let (Some(happening), behind) = session.step(rest, &mut inflater).unwrap() {
-            let Happening::Text(text) = happening else { panic!("{happening:?}") };
-            texts.push(serde_json::from_str::<serde_json::Value>(text).unwrap());
+            texts.push(match happening {
+                Happening::Text(text) => serde_json::from_str::<serde_json::Value>(text).unwrap(),
+                Happening::Binary(bytes) => protobuf::as_json(bytes),
+                other => panic!("{other:?}"),
+            });
             rest = behind;
         }
         for message in texts {
@@ -168,6 +171,52 @@ impl Client {
             let (data, patch) = if is_patch { (None, value) } else { (value, None) };
             self.told.push(ReceivedEvent::Update { number, topic, data, patch });
         }
+    }
+}
+
+/// Messages of Protobuf as those of JSON would be.
+mod protobuf {
+    use serde_json::{Value, json};
+
+    use crate::centrifugo::fields::{Field, Fields};
+
+    /// The field with this number of a message that has it at most once.
+    fn field(message: &[u8], wanted: u64) -> Option<Field<'_>> {
+        let mut fields = Fields(message);
+        while let Some((number, field)) = fields.next().unwrap() {
+            if number == wanted {
+                return Some(field);
+            }
+        }
+        None
+    }
+
+    fn bytes(message: &[u8], wanted: u64) -> Option<&[u8]> {
+        field(message, wanted).map(|field| field.bytes().unwrap())
+    }
+
+    pub(super) fn as_json(message: &[u8]) -> Value {
+        let mut fields = Fields(message);
+        let reply = fields.delimited().unwrap();
+        assert!(fields.0.is_empty(), "one push a message");
+        let push = bytes(reply, 4).unwrap();
+        let channel = String::from_utf8(bytes(push, 2).unwrap().to_vec()).unwrap();
+        if let Some(message) = bytes(push, 8) {
+            let data: Value = serde_json::from_slice(bytes(message, 1).unwrap()).unwrap();
+            return json!({"push": {"channel": channel, "message": {"data": data}}});
+        }
+        let publication = bytes(push, 4).unwrap();
+        let tag =
+            bytes(publication, 7).map(|pair| String::from_utf8(bytes(pair, 1).unwrap().to_vec()).unwrap());
+        let data = match (bytes(publication, 4).unwrap(), tag.as_deref()) {
+            (_, Some("deleted")) => Value::Null,
+            // Documents are objects here, and texts begin with a number.
+            (data, _) if data.starts_with(b"{") => serde_json::from_slice(data).unwrap(),
+            (data, _) => String::from_utf8(data.to_vec()).unwrap().into(),
+        };
+        let offset = field(publication, 6).unwrap().number().unwrap();
+        let tags = tag.map_or(json!({}), |tag| json!({ tag: "1" }));
+        json!({"push": {"channel": channel, "pub": {"data": data, "offset": offset, "tags": tags}}})
     }
 }
 

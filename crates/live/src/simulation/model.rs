@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use super::client::{Client, ReceivedEvent};
-use crate::form::Transport;
 use crate::update::Update;
 
 /// Everything that was published.
@@ -116,7 +115,7 @@ impl Model {
         });
         let marked: u64 = marked.sum();
         // A client that was cut off may be told of some updates twice.
-        let is_exact = client.transport != Transport::Socket && client.cuts == 0 && !left_early;
+        let is_exact = client.transport.language().is_none() && client.cuts == 0 && !left_early;
         if marked < lost.len() as u64 || (is_exact && marked > lost.len() as u64 + shared) {
             return Err(format!("lost {lost:?}, told of {marked}"));
         }

@@ -45,7 +45,7 @@ pub(crate) const TRANSPORTS: [&str; 3] = ["sse", "websocket", "longpoll"];
 
 /// UpdateKey of a transport in [`TRANSPORTS`].
 pub(crate) fn place(transport: Transport) -> usize {
-    usize::from(transport == Transport::Socket)
+    usize::from(transport.language().is_some())
 }
 
 /// Adds one.

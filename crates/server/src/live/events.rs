@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use staunch_live::centrifugo::Language;
 use staunch_live::limits::INTERESTS_PER_STREAM_MAX;
 use staunch_live::mercure::read_subscription;
 use staunch_live::{
@@ -61,9 +62,18 @@ impl Wish {
     ///
     /// # Errors
     /// A sentence that names the parameter.
-    pub(crate) fn read_socket(request: &Request<'_>, grants: Grants, deflates: bool) -> Result<Self, String> {
+    pub(crate) fn read_socket(
+        request: &Request<'_>,
+        grants: Grants,
+        (deflates, language): (bool, Language),
+    ) -> Result<Self, String> {
         let coding = if deflates { Coding::Deflate } else { Coding::Identity };
-        Self::read_query(request, grants, Transport::Socket, coding)
+        let transport = Transport::of_language(language);
+        let wish = Self::read_query(request, grants, transport, coding)?;
+        match (language, wish.form.shape()) {
+            (Language::Protobuf, Shape::Bare) => Err("`plain` has no Protobuf".to_owned()),
+            _ => Ok(wish),
+        }
     }
 
     fn read_query(

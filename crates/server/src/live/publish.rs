@@ -105,6 +105,23 @@ pub(crate) fn read_body(kind: BodyKind, body: &[u8], value_bytes_max: usize) -> 
     }
 }
 
+/// A publication of bytes as they stand: JSON if they are an object, a list, a number, true or false alone;
+/// else text if they are UTF-8.
+pub(crate) fn read_bytes(topic: &str, data: &[u8]) -> ReadBody {
+    let value = || match data.first() {
+        Some(b'{' | b'[' | b't' | b'f' | b'-' | b'0'..=b'9') if is_json(data) => Value::Json(data.into()),
+        _ => Value::of_bytes(data),
+    };
+    let topic = TopicName::new(topic).map_err(BodyFault::Topic);
+    ReadBody::one(topic.map(|topic| Publication::new(topic, value())))
+}
+
+/// Whether bytes are JSON, with nothing around it.
+fn is_json(data: &[u8]) -> bool {
+    let read = serde_json::from_slice::<&serde_json::value::RawValue>(data);
+    read.is_ok_and(|whole| whole.get().len() == data.len())
+}
+
 /// Reads a request for `/topics/NAME`: its body is the value, or what changes in it.
 pub(crate) fn read_change(name: &[u8], request: &Request<'_>, body: &[u8]) -> Result<Publication, NotTaken> {
     let refuse = |status, sentence: String| NotTaken::new(status, sentence);
@@ -196,6 +213,22 @@ mod tests {
     use super::*;
 
     const VERSION: Version = Version { epoch: Epoch(0xe), number: 9 };
+
+    #[test]
+    fn bytes_are_kept_as_they_stand_whatever_they_are() {
+        let value = |data: &[u8]| {
+            let (_, publication) = read_bytes("a", data).lines.remove(0);
+            publication.content
+        };
+        for data in ["{\"x\": 1}", "[1]", "5", "-1.5e3", "true"] {
+            assert_eq!(value(data.as_bytes()), Content::Whole(Value::Json(data.as_bytes().into())), "{data}");
+        }
+        for data in ["", "hello", "\"quoted\"", "null", " 5", "{}\n", "5 5", "{x"] {
+            assert_eq!(value(data.as_bytes()), Content::Whole(Value::Text(data.as_bytes().into())), "{data}");
+        }
+        assert_eq!(value(b"\x08\xff"), Content::Whole(Value::Binary(b"\x08\xff"[..].into())));
+        assert!(read_bytes("", b"5").fault.is_some());
+    }
 
     #[test]
     fn tags_name_versions() {

@@ -6,7 +6,7 @@
 
 mod client;
 
-use staunch_live::centrifugo::Disconnect;
+use staunch_live::centrifugo::{Disconnect, Language};
 use staunch_live::{Coding, Form, Shape, Transport};
 use staunch_protocol::websocket::{
     CloseCode, Fault, Happening, Inflater, Opcode, Role, Session, append_frame,
@@ -71,8 +71,10 @@ impl Closing {
     pub(crate) const FULL: Self = Self::new(CloseCode::TRY_AGAIN, "too many groups of readers, or patterns");
     /// A message where none is awaited.
     const NO_MESSAGES: Self = Self::new(CloseCode::UNSUPPORTED, "the URL says what is read");
-    /// A message of bytes where commands are awaited.
+    /// A message of bytes where commands are awaited as JSON.
     const NO_BYTES: Self = Self::new(CloseCode::UNSUPPORTED, "commands are text");
+    /// A message of text where commands are awaited as Protobuf.
+    const NO_TEXT: Self = Self::new(CloseCode::UNSUPPORTED, "commands are bytes");
     /// A message that is not complete long after it began.
     pub(crate) const SLOW_MESSAGE: Self = Self::new(CloseCode::POLICY, "a message came too slowly");
 
@@ -101,12 +103,16 @@ impl From<Fault> for Closing {
 
 impl Socket {
     /// Behind the handshake. `deflates` says whether messages may be compressed.
-    pub(crate) fn new(speech: Speech, deflates: bool, message_bytes_max: u32) -> Self {
+    pub(crate) fn new(
+        speech: Speech,
+        (deflates, language): (bool, Language),
+        message_bytes_max: u32,
+    ) -> Self {
         let coding = if deflates { Coding::Deflate } else { Coding::Identity };
         Self {
             session: Session::new(Role::Server, deflates, message_bytes_max),
             unread: Vec::new(),
-            form: Form::new(Shape::Enveloped, Transport::Socket, coding),
+            form: Form::new(Shape::Enveloped, Transport::of_language(language), coding),
             speech,
             closing: None,
             pending: Pending::Nothing,
@@ -123,6 +129,20 @@ impl Socket {
         match &mut self.speech {
             Speech::Commands(client) => Some(client),
             Speech::Url | Speech::Echo => None,
+        }
+    }
+
+    /// The language of commands, replies and pushes.
+    pub(crate) fn language(&self) -> Language {
+        self.form.transport().language().unwrap_or(Language::Json)
+    }
+
+    /// Whether it speaks Centrifugo's protocol, and not in bare values.
+    pub(crate) fn speaks_centrifugo(&self) -> bool {
+        match self.speech {
+            Speech::Commands(_) => true,
+            Speech::Url => self.form.shape() != Shape::Bare,
+            Speech::Echo => false,
         }
     }
 
@@ -156,6 +176,7 @@ impl Socket {
     /// Once that is long, the rest stays unread. Nothing that follows a reason to close is looked at. Whether
     /// the peer broke the protocol or a limit.
     pub(crate) fn read(&mut self, bytes: &mut [u8], inflater: &mut Inflater, output: &mut Vec<u8>) -> bool {
+        let language = self.language();
         let Self { session, speech, closing, is_silent, unread, half_since_s, .. } = self;
         let mut rest = bytes;
         while closing.is_none() {
@@ -187,8 +208,8 @@ impl Socket {
                 }
                 Happening::Pong(_) => Ok(()),
                 Happening::Close(code, _) => Err(Closing { code, reason: "" }),
-                Happening::Text(text) => speech.take(Opcode::Text, text.as_bytes(), output),
-                Happening::Binary(bytes) => speech.take(Opcode::Binary, bytes, output),
+                Happening::Text(text) => speech.take((language, Opcode::Text), text.as_bytes(), output),
+                Happening::Binary(bytes) => speech.take((language, Opcode::Binary), bytes, output),
             };
             if let Err(reason) = asked {
                 *closing = Some(reason);
@@ -213,21 +234,29 @@ impl Socket {
     /// What asks for a sign of life: clients of commands answer the empty one, others the frame.
     pub(crate) fn ask_for_life(&self) -> Vec<u8> {
         match &self.speech {
-            Speech::Commands(client) if client.is_connected => frame_of(Opcode::Text, b"{}"),
+            Speech::Commands(client) if client.is_connected => {
+                let language = self.language();
+                frame_of(language.opcode(), language.sign_of_life())
+            }
             _ => frame_of(Opcode::Ping, b""),
         }
     }
 }
 
 impl Speech {
-    fn take(&mut self, opcode: Opcode, message: &[u8], output: &mut Vec<u8>) -> Result<(), Closing> {
+    fn take(
+        &mut self,
+        (language, opcode): (Language, Opcode),
+        message: &[u8],
+        output: &mut Vec<u8>,
+    ) -> Result<(), Closing> {
         match self {
             Self::Url => Err(Closing::NO_MESSAGES),
             Self::Echo => {
                 append_frame(opcode, false, None, message, output);
                 Ok(())
             }
-            Self::Commands(client) => client.take(opcode, message),
+            Self::Commands(client) => client.take(language, opcode, message),
         }
     }
 }
@@ -263,17 +292,17 @@ mod tests {
         (is_faulty, output)
     }
 
-    fn of_commands() -> Socket {
+    fn of_commands(language: Language) -> Socket {
         Socket::new(
             Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous, LineClient::Node, 0))),
-            false,
+            (false, language),
             1000,
         )
     }
 
     #[test]
     fn commands_wait_in_their_order_and_are_counted() {
-        let mut socket = of_commands();
+        let mut socket = of_commands(Language::Json);
         let before_bytes = socket.held_bytes();
         let messages: [(Opcode, &[u8]); 3] = [
             (Opcode::Text, b"{\"id\":1,\"connect\":{}}"),
@@ -292,15 +321,29 @@ mod tests {
     }
 
     #[test]
+    fn commands_of_protobuf_wait_like_those_of_json() {
+        let mut socket = of_commands(Language::Protobuf);
+        let message: Frame<'_> = (Opcode::Binary, b"\x04\x08\x01\x22\0\0\x07\x08\x02\x2a\x03\x0a\x01a");
+        assert_eq!(read(&mut socket, &[message]), (false, Vec::new()));
+        let ids: Vec<u32> = socket.client().unwrap().commands.iter().map(|command| command.id).collect();
+        assert_eq!((ids, socket.closing), (vec![1, 0, 2], None));
+        socket.client().unwrap().is_connected = true;
+        assert_eq!(socket.ask_for_life(), b"\x82\x01\0");
+    }
+
+    #[test]
     fn what_ends_a_websocket() {
         let faulty: (Opcode, &[u8]) = (Opcode::Text, b"\xff");
-        let url = || Socket::new(Speech::Url, false, 1000);
-        let echo = || Socket::new(Speech::Echo, false, u32::MAX);
-        let table: [(Socket, Frame<'_>, bool, u16); 6] = [
-            (of_commands(), (Opcode::Text, b"hello"), false, 3501),
-            (of_commands(), (Opcode::Binary, b"{}"), false, 1003),
-            (of_commands(), faulty, true, 1007),
-            (of_commands(), (Opcode::Close, &[0x03, 0xe8]), false, 1000),
+        let url = || Socket::new(Speech::Url, (false, Language::Json), 1000);
+        let echo = || Socket::new(Speech::Echo, (false, Language::Json), u32::MAX);
+        let protobuf = || of_commands(Language::Protobuf);
+        let table: [(Socket, Frame<'_>, bool, u16); 8] = [
+            (protobuf(), (Opcode::Text, b"{}"), false, 1003),
+            (protobuf(), (Opcode::Binary, b"{}"), false, 3501),
+            (of_commands(Language::Json), (Opcode::Text, b"hello"), false, 3501),
+            (of_commands(Language::Json), (Opcode::Binary, b"{}"), false, 1003),
+            (of_commands(Language::Json), faulty, true, 1007),
+            (of_commands(Language::Json), (Opcode::Close, &[0x03, 0xe8]), false, 1000),
             (url(), (Opcode::Text, b"hello"), false, 1003),
             (echo(), (Opcode::Pong, &[0; 126]), true, 1002),
         ];
@@ -317,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_comes_back() {
-        let mut socket = Socket::new(Speech::Echo, false, 1000);
+        let mut socket = Socket::new(Speech::Echo, (false, Language::Json), 1000);
         let frames: [(Opcode, &[u8]); 2] = [(Opcode::Text, b"a"), (Opcode::Binary, b"\xff")];
         assert_eq!(read(&mut socket, &frames), (false, b"\x81\x01a\x82\x01\xff".to_vec()));
     }
@@ -339,7 +382,7 @@ mod tests {
         let late_s = 65_530 + MESSAGE_S_MAX + 2;
         let late_s = u16::try_from(late_s % 65_536).unwrap();
         for begin in [masked(0x01, b"{}"), masked(0x81, b"{}")[..4].to_vec()] {
-            let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+            let mut socket = Socket::new(Speech::Echo, (false, Language::Json), u32::MAX);
             take(&mut socket, begin.clone(), 65_530);
             assert!(!socket.is_slow(65_535) && !socket.is_slow(2));
             if begin[0] == 0x01 {
@@ -347,7 +390,7 @@ mod tests {
             }
             assert!(socket.is_slow(late_s), "{begin:?}");
         }
-        let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+        let mut socket = Socket::new(Speech::Echo, (false, Language::Json), u32::MAX);
         take(&mut socket, masked(0x01, &vec![b'x'; 100 * MESSAGE_BYTES_PER_S_MIN]), 65_530);
         assert!(!socket.is_slow(late_s), "much of it is there");
         take(&mut socket, masked(0x80, b"y"), late_s);
@@ -356,7 +399,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_for_its_answer_is_read_later() {
-        let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+        let mut socket = Socket::new(Speech::Echo, (false, Language::Json), u32::MAX);
         let long = vec![b'x'; SOCKET_ANSWERS_BYTES];
         let frames: [Frame<'_>; 3] = [(Opcode::Binary, &long), (Opcode::Text, b"a"), (Opcode::Ping, b"p")];
         let before_bytes = socket.held_bytes();

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use staunch_live::centrifugo::{Ask, ClientError, Command, Disconnect, read_commands};
+use staunch_live::centrifugo::{Ask, ClientError, Command, Disconnect, Language};
 use staunch_live::{Awaited, Interest};
 use staunch_protocol::websocket::Opcode;
 
@@ -80,9 +80,13 @@ impl CommandClient {
     ///
     /// # Errors
     /// It is none, or too much waits.
-    pub(super) fn take(&mut self, opcode: Opcode, message: &[u8]) -> Result<(), Closing> {
-        let text = std::str::from_utf8(message).ok().filter(|_| opcode == Opcode::Text);
-        let commands = read_commands(text.ok_or(Closing::NO_BYTES)?);
+    pub(super) fn take(&mut self, language: Language, opcode: Opcode, message: &[u8]) -> Result<(), Closing> {
+        match (language, opcode) {
+            (Language::Json, Opcode::Binary) => return Err(Closing::NO_BYTES),
+            (Language::Protobuf, Opcode::Text) => return Err(Closing::NO_TEXT),
+            _ => {}
+        }
+        let commands = language.read_commands(message);
         let commands = commands.map_err(|_| Closing::from(Disconnect::BAD_REQUEST))?;
         if self.commands.len() + commands.len() > COMMANDS_WAITING_MAX {
             return Err(Disconnect::TOO_MANY_REQUESTS.into());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::Open;
-use staunch_live::centrifugo::{Ask, ClientError, Command, Subscription, done, refused, subscribed};
+use staunch_live::centrifugo::{Ask, ClientError, Command, Language, Reply, Subscription};
 use staunch_live::limits::{INTERESTS_PER_SOCKET_MAX, PATTERNS_PER_READER_MAX, SLICES_PER_DELIVERY_MAX};
 use staunch_live::{
     Awaited, Bytes, Epoch, First, Form, Grants, Interest, Marks, Reader, Start, TopicName, Version,
@@ -16,7 +16,7 @@ use staunch_live::{
 use super::super::pending::Pending;
 use super::super::socket::{Closing, Wait};
 use super::LiveWorker;
-use super::commands::{Obeyed, say};
+use super::commands::{Addressee, Obeyed, say};
 
 /// Channels that begin together.
 struct Begun {
@@ -26,7 +26,9 @@ struct Begun {
     client: u64,
     /// How many commands are answered.
     obeyed: usize,
-    replies: Vec<String>,
+    language: Language,
+    /// All that is replied, in one message.
+    replies: Vec<u8>,
     /// What the channels owe.
     slices: Vec<Bytes>,
     /// The last one owes more, from this number on.
@@ -35,6 +37,12 @@ struct Begun {
     waits: Option<(Arc<Interest>, Awaited)>,
     /// There is no room for the one that owes more.
     is_full: bool,
+}
+
+impl Begun {
+    fn reply(&mut self, id: u32, reply: &Reply<'_>) {
+        self.language.append_reply(id, reply, &mut self.replies);
+    }
 }
 
 impl LiveWorker {
@@ -67,7 +75,7 @@ impl LiveWorker {
             return self.unsettled(slot);
         }
         let Some(socket) = self.seats.socket(slot) else { return Obeyed::Done };
-        let form = socket.form;
+        let (form, language) = (socket.form, socket.language());
         let Some(client) = socket.client() else { return Obeyed::Done };
         let held = client.held.take();
         let mut begun = Begun {
@@ -75,6 +83,7 @@ impl LiveWorker {
             grants: client.rights.reading().0,
             client: client.number,
             obeyed: 0,
+            language,
             replies: Vec::new(),
             slices: Vec::new(),
             catching_up: None,
@@ -106,7 +115,7 @@ impl LiveWorker {
             }
             match self.begin_channel(slot, id, &asked, begun) {
                 Ok(()) => {}
-                Err(error) => begun.replies.push(refused(id, error)),
+                Err(error) => begun.reply(id, &Reply::Refused(error)),
             }
             if begun.waits.is_some() {
                 return;
@@ -161,7 +170,7 @@ impl LiveWorker {
             return Err(ClientError::TOO_MANY_REQUESTS);
         }
         let recovered = asked.recover.as_ref().map(|_| is_known && !batch.has_gap);
-        begun.replies.push(subscribed(id, Version { number: batch.from, ..own }, recovered));
+        begun.reply(id, &Reply::Subscribed { from: Version { number: batch.from, ..own }, recovered });
         begun.slices.extend(batch.slices);
         begun.catching_up = (!is_over).then_some((channel, batch.number));
         Ok(())
@@ -198,7 +207,7 @@ impl LiveWorker {
 
     /// Tells the client, and leaves what the channels owe to be sent.
     fn carry_out(&mut self, slot: u32, begun: Begun, open: &mut Open<'_>) -> Obeyed {
-        let Begun { obeyed, replies, slices, catching_up, waits, is_full, .. } = begun;
+        let Begun { obeyed, language, replies, slices, catching_up, waits, is_full, .. } = begun;
         self.counts().commands.fetch_add(obeyed as u64, Relaxed);
         let Some(client) = self.client(slot) else { return Obeyed::Done };
         client.commands.drain(..obeyed.min(client.commands.len()));
@@ -212,12 +221,13 @@ impl LiveWorker {
             socket.pending = Pending::of(&slices);
         }
         if !replies.is_empty() {
-            say(&replies.join("\n"), open);
+            say(language, &replies, open);
         }
         waits.map_or(Obeyed::Later, |(_, awaited)| Obeyed::Waits(Wait::View(awaited)))
     }
 
-    pub(super) fn unsubscribe(&mut self, slot: u32, id: u32, channel: &str, ask: &Ask) -> Obeyed {
+    pub(super) fn unsubscribe(&mut self, to: Addressee, channel: &str) -> Obeyed {
+        let slot = to.slot;
         if !self.is_settled(slot) {
             return self.unsettled(slot);
         }
@@ -230,10 +240,10 @@ impl LiveWorker {
             if count == 1 {
                 self.end_reading(slot);
             } else if !self.waves.narrow(&mut self.view, &mut self.seats, slot, (&channel, number)) {
-                return Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS));
+                return to.refuse(ClientError::TOO_MANY_REQUESTS);
             }
         }
-        Obeyed::Reply(done(id, ask).unwrap_or_default())
+        to.reply(&Reply::Unsubscribed)
     }
 }
 

@@ -165,6 +165,7 @@ mod tests {
     use std::sync::Arc;
 
     use staunch_engine::StreamRef;
+    use staunch_live::centrifugo::Language;
     use staunch_live::{Coding, Form, Grants, Interest, Shape, Transport};
     use staunch_protocol::websocket::Opcode;
 
@@ -196,7 +197,7 @@ mod tests {
             node: None,
         };
         let mut worker = LiveWorker::new(LiveShared::open(config, 0, 1, None, Arc::new(|_| ())).unwrap(), 0);
-        worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
+        worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, (false, Language::Json), 100))));
         worker
     }
 

@@ -4,16 +4,13 @@
 //! cannot be obeyed yet stays the first, and is looked at again when what it waits for has come.
 
 use staunch_engine::{Open, Piece};
-use staunch_live::centrifugo::{
-    Ask, ClientError, Command, Disconnect, History, connected, done, history, refreshed, refused,
-};
+use staunch_live::centrifugo::{Ask, ClientError, Command, Disconnect, History, Language, Published, Reply};
 use staunch_live::{Awaited, Grants, TopicName, Update};
-use staunch_protocol::websocket::Opcode;
 
 use super::super::counts::count;
 use super::super::mail::{LineOutcome, NotTaken};
 use super::super::permit::Rights;
-use super::super::publish::{BodyKind, read_body};
+use super::super::publish::{BodyKind, read_body, read_bytes};
 use super::super::queue::{Publisher, Publishing};
 use super::super::reply::quoted;
 use super::super::socket::{Closing, CommandClient, Heard, Socket, Wait, frame_of};
@@ -29,8 +26,8 @@ const RENEWED_S: u64 = 30;
 
 /// What becomes of a command.
 pub(super) enum Obeyed {
-    /// The command is answered so.
-    Reply(String),
+    /// The command is answered by this message.
+    Reply(Language, Vec<u8>),
     /// The command has no answer, or has been given it.
     Done,
     /// The command stays the first in line until this has come.
@@ -47,6 +44,26 @@ impl From<Disconnect> for Obeyed {
     }
 }
 
+/// To whom the reply to a command goes, and how it is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Addressee {
+    pub(super) slot: u32,
+    id: u32,
+    language: Language,
+}
+
+impl Addressee {
+    pub(super) fn reply(self, reply: &Reply<'_>) -> Obeyed {
+        let mut message = Vec::new();
+        self.language.append_reply(self.id, reply, &mut message);
+        Obeyed::Reply(self.language, message)
+    }
+
+    pub(super) fn refuse(self, error: ClientError) -> Obeyed {
+        self.reply(&Reply::Refused(error))
+    }
+}
+
 impl LiveWorker {
     /// Obeys the first command of a WebSocket on which nothing is under way. Whether there is more to do at
     /// once.
@@ -60,7 +77,7 @@ impl LiveWorker {
             self.answer_command(slot, &command, is_connected, open)
         };
         match obeyed {
-            Obeyed::Reply(text) => say(&text, open),
+            Obeyed::Reply(language, message) => say(language, &message, open),
             Obeyed::Done => {}
             Obeyed::Later => return true,
             Obeyed::Waits(wait) => {
@@ -89,19 +106,21 @@ impl LiveWorker {
         open: &mut Open<'_>,
     ) -> Obeyed {
         let id = command.id;
+        let language = self.seats.socket(slot).map_or(Language::Json, |socket| socket.language());
+        let to = Addressee { slot, id, language };
         match &command.ask {
             Ask::Pong => Obeyed::Done,
             Ask::Other if id == 0 => Obeyed::Done,
             _ if id == 0 => Disconnect::BAD_REQUEST.into(),
-            Ask::Connect(token) => self.connect(slot, id, token.as_deref(), open),
+            Ask::Connect(token) => self.connect(to, token.as_deref(), open),
             _ if !is_connected => Disconnect::BAD_REQUEST.into(),
             Ask::Subscribe(_) => self.subscribe_channels(slot, open),
-            Ask::Unsubscribe(channel) => self.unsubscribe(slot, id, channel, &command.ask),
-            Ask::Publish(channel, data) => self.publish_by_socket(slot, id, channel, data, open),
-            Ask::History(wanted) => self.history(slot, id, wanted),
-            Ask::Refresh(token) => self.refresh(slot, id, token, open),
-            Ask::Ping => Obeyed::Reply(done(id, &command.ask).unwrap_or_default()),
-            Ask::Other => Obeyed::Reply(refused(id, ClientError::NOT_AVAILABLE)),
+            Ask::Unsubscribe(channel) => self.unsubscribe(to, channel),
+            Ask::Publish(channel, data) => self.publish_by_socket(to, channel, data, open),
+            Ask::History(wanted) => self.history(to, wanted),
+            Ask::Refresh(token) => self.refresh(to, token, open),
+            Ask::Ping => to.reply(&Reply::Ping),
+            Ask::Other => to.refuse(ClientError::NOT_AVAILABLE),
         }
     }
 
@@ -137,14 +156,15 @@ impl LiveWorker {
         self.tell_socket(slot, Heard::Published(published(outcomes)));
     }
 
-    fn connect(&mut self, slot: u32, id: u32, token: Option<&str>, open: &Open<'_>) -> Obeyed {
+    fn connect(&mut self, to: Addressee, token: Option<&str>, open: &Open<'_>) -> Obeyed {
+        let slot = to.slot;
         let Some(client) = self.client(slot) else { return Obeyed::Done };
         if client.is_connected {
             return Disconnect::BAD_REQUEST.into();
         }
         let rights = match token {
             None => client.rights.clone(),
-            Some(token) => match self.rights_of(slot, id, token, open) {
+            Some(token) => match self.rights_of(to, token, open) {
                 Ok(rights) => rights,
                 Err(obeyed) => return obeyed,
             },
@@ -154,14 +174,16 @@ impl LiveWorker {
         let Some(client) = self.client(slot) else { return Obeyed::Done };
         (client.rights, client.is_connected) = (rights, true);
         let now_s = open.unix_ms() / 1000;
-        Obeyed::Reply(connected(id, &client_id(open), PING_S, expires_in_s(ends_at_s, now_s)))
+        let (client, expires_in_s) = (&client_id(open), expires_in_s(ends_at_s, now_s));
+        to.reply(&Reply::Connected { client, ping_s: PING_S, expires_in_s })
     }
 
-    fn refresh(&mut self, slot: u32, id: u32, token: &str, open: &Open<'_>) -> Obeyed {
+    fn refresh(&mut self, to: Addressee, token: &str, open: &Open<'_>) -> Obeyed {
+        let slot = to.slot;
         if !self.is_settled(slot) {
             return self.unsettled(slot);
         }
-        let rights = match self.rights_of(slot, id, token, open) {
+        let rights = match self.rights_of(to, token, open) {
             Ok(rights) => rights,
             Err(obeyed) => return obeyed,
         };
@@ -170,31 +192,32 @@ impl LiveWorker {
         if self.seats.reader_seat(slot).is_some()
             && !self.waves.grant(&mut self.view, &mut self.seats, slot, (grants, number))
         {
-            return Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS));
+            return to.refuse(ClientError::TOO_MANY_REQUESTS);
         }
         self.watch_end(slot, ends_at_s, open);
         if let Some(client) = self.client(slot) {
             client.rights = rights;
         }
         let now_s = open.unix_ms() / 1000;
-        Obeyed::Reply(refreshed(id, &client_id(open), expires_in_s(ends_at_s, now_s)))
+        let (client, expires_in_s) = (&client_id(open), expires_in_s(ends_at_s, now_s));
+        to.reply(&Reply::Refreshed { client, expires_in_s })
     }
 
     /// What a token grants; or what becomes of the command that shows it.
-    fn rights_of(&mut self, slot: u32, id: u32, token: &str, open: &Open<'_>) -> Result<Rights, Obeyed> {
-        let Some(client) = self.client(slot) else { return Err(Obeyed::Done) };
+    fn rights_of(&mut self, to: Addressee, token: &str, open: &Open<'_>) -> Result<Rights, Obeyed> {
+        let Some(client) = self.client(to.slot) else { return Err(Obeyed::Done) };
         let (heard, by) = (client.heard.take(), client.by);
         let rights = match heard {
             Some(Heard::Token(Verdict::Good(granted))) => Rights::Granted(granted),
             Some(Heard::Token(Verdict::Over)) => {
-                return Err(Obeyed::Reply(refused(id, ClientError::TOKEN_EXPIRED)));
+                return Err(to.refuse(ClientError::TOKEN_EXPIRED));
             }
             Some(Heard::Token(Verdict::Bad)) => Rights::Invalid,
             _ => match self.asker_of(token.as_bytes(), open.unix_ms() / 1000, by, open.address()) {
                 Asker::Known(rights) => rights,
-                Asker::Over => return Err(Obeyed::Reply(refused(id, ClientError::TOKEN_EXPIRED))),
+                Asker::Over => return Err(to.refuse(ClientError::TOKEN_EXPIRED)),
                 Asker::Unknown => return Err(Obeyed::Waits(Wait::Token)),
-                Asker::TooMany => return Err(Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS))),
+                Asker::TooMany => return Err(to.refuse(ClientError::TOO_MANY_REQUESTS)),
             },
         };
         match rights {
@@ -216,54 +239,57 @@ impl LiveWorker {
 
     fn publish_by_socket(
         &mut self,
-        slot: u32,
-        id: u32,
+        to: Addressee,
         channel: &str,
-        data: &[u8],
+        data: &Published,
         open: &Open<'_>,
     ) -> Obeyed {
-        let Some(client) = self.client(slot) else { return Obeyed::Done };
+        let Some(client) = self.client(to.slot) else { return Obeyed::Done };
         if let Some(Heard::Published(became)) = client.heard.take() {
-            let published = || format!("{{\"id\":{id},\"publish\":{{}}}}");
-            return Obeyed::Reply(became.map_or_else(|error| refused(id, error), |()| published()));
+            return became.map_or_else(|error| to.refuse(error), |()| to.reply(&Reply::Published));
         }
         if !client.rights.may_publish_something() {
-            return Obeyed::Reply(refused(id, ClientError::PERMISSION_DENIED));
+            return to.refuse(ClientError::PERMISSION_DENIED);
         }
         let (rights, by) = (client.rights.clone(), client.by);
-        let body = [b"{\"topic\":", quoted(channel).as_bytes(), b",\"data\":", data, b"}"].concat();
-        let mut read = read_body(BodyKind::Json, &body, self.shared.config.value_bytes_max);
+        let mut read = match data {
+            Published::Json(data) => {
+                let body = [b"{\"topic\":", quoted(channel).as_bytes(), b",\"data\":", data, b"}"].concat();
+                read_body(BodyKind::Json, &body, self.shared.config.value_bytes_max)
+            }
+            Published::Bytes(data) => read_bytes(channel, data),
+        };
         rights.restrict(&mut read);
         let refusal = |refused: &NotTaken| error_of(refused.status);
         if let Some(error) = read.fault.as_ref().and_then(|fault| fault.became.as_ref().err().map(refusal)) {
-            return Obeyed::Reply(refused(id, error));
+            return to.refuse(error);
         }
-        let to = Publisher::Feed(open.address());
-        let publishing = Publishing { lines: read.lines, fault: None, key: None, to, client: by };
+        let publisher = Publisher::Feed(open.address());
+        let publishing = Publishing { lines: read.lines, fault: None, key: None, to: publisher, client: by };
         match self.shared.queue.publish(publishing) {
             Ok(()) => Obeyed::Waits(Wait::Writer),
-            Err(_) => Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS)),
+            Err(_) => to.refuse(ClientError::TOO_MANY_REQUESTS),
         }
     }
 
     /// Answers with last updates of a channel; so many bytes of them as one answer may have.
-    fn history(&mut self, slot: u32, id: u32, wanted: &History) -> Obeyed {
+    fn history(&mut self, to: Addressee, wanted: &History) -> Obeyed {
         // A publisher that was told of its update finds it, also at a worker that has not read its mail yet.
         if self.is_behind() {
             return Obeyed::Waits(Wait::View(Awaited::Letter));
         }
         let version = self.view.version();
         let Ok(topic) = TopicName::new(&wanted.channel) else {
-            return Obeyed::Reply(refused(id, ClientError::UNKNOWN_CHANNEL));
+            return to.refuse(ClientError::UNKNOWN_CHANNEL);
         };
-        let grants = self.client(slot).map_or(Grants::default(), |client| client.rights.reading().0);
+        let grants = self.client(to.slot).map_or(Grants::default(), |client| client.rights.reading().0);
         if self.shared.is_private(&topic) && !grants.cover(&topic) {
-            return Obeyed::Reply(refused(id, ClientError::PERMISSION_DENIED));
+            return to.refuse(ClientError::PERMISSION_DENIED);
         }
         let after = match &wanted.since {
             None => 0,
             Some((epoch, offset)) if *epoch == version.epoch.to_string() => *offset,
-            Some(_) => return Obeyed::Reply(refused(id, ClientError::UNRECOVERABLE)),
+            Some(_) => return to.refuse(ClientError::UNRECOVERABLE),
         };
         let updates = self.view.history(&topic, after, &grants);
         let mut updates: Vec<&Update> = updates.into_iter().map(|update| &**update).collect();
@@ -279,13 +305,13 @@ impl LiveWorker {
         };
         let updates: Vec<&Update> =
             updates.into_iter().take(wanted.limit.unwrap_or(usize::MAX)).take_while(has_room).collect();
-        Obeyed::Reply(history(id, version, &updates))
+        to.reply(&Reply::History { version, publications: &updates })
     }
 }
 
-/// Sends one message of text.
-pub(super) fn say(text: &str, open: &mut Open<'_>) {
-    open.push(Piece::Bytes(frame_of(Opcode::Text, text.as_bytes())));
+/// Sends one message.
+pub(super) fn say(language: Language, message: &[u8], open: &mut Open<'_>) {
+    open.push(Piece::Bytes(frame_of(language.opcode(), message)));
 }
 
 /// What a client is called: only it hears of it.

@@ -5,7 +5,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Answer, Answered};
-use staunch_live::{Joined, Marks, Shape};
+use staunch_live::centrifugo::Language;
+use staunch_live::{Joined, Marks};
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
 use staunch_protocol::websocket::{Accepted, Refusal, UpgradeRequest, accept};
 use staunch_protocol::{Method, Request, Status};
@@ -22,9 +23,6 @@ use super::super::turns::LineClient;
 use super::LiveWorker;
 use super::reading::client_of;
 use crate::limits::PUBLICATION_BYTES_EXTRA;
-
-/// The sub-protocol that is known here: Centrifugo's, as JSON.
-const CENTRIFUGE_JSON: &str = "centrifuge-json";
 
 /// A WebSocket that is about to be opened.
 struct Opening {
@@ -62,7 +60,12 @@ impl LiveWorker {
             return refuse_invalid(lines, answer);
         }
         let client = client_of(request, &answer);
-        let about = (accepted.extensions.is_some(), client);
+        let offered = offered_language(request);
+        let language = match offered.map_or_else(|| named_language(request), Ok) {
+            Ok(language) => language,
+            Err(sentence) => return refuse(Status::BAD_REQUEST, sentence, lines, answer),
+        };
+        let about = (accepted.extensions.is_some(), language, client);
         let opening = match self.opening(rights, kind, about, request, &answer) {
             Ok(opening) => opening,
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
@@ -76,7 +79,7 @@ impl LiveWorker {
             let sentence = "there are as many readers as `live_connections` allows";
             return self.send_away(sentence, lines, answer);
         }
-        let protocol = sub_protocol(&opening.socket, request);
+        let protocol = offered.filter(|_| opening.socket.speaks_centrifugo()).map(Language::sub_protocol);
         self.admit(opening, &answer);
         let Accepted { key, extensions } = accepted;
         let field = |name: &str, value: Option<&str>| {
@@ -94,7 +97,7 @@ impl LiveWorker {
         &self,
         rights: &Rights,
         kind: SocketKind,
-        (deflates, client): (bool, u64),
+        (deflates, language, client): (bool, Language, u64),
         request: &Request<'_>,
         answer: &Answer<'_>,
     ) -> Result<Opening, String> {
@@ -114,9 +117,9 @@ impl LiveWorker {
             MESSAGE_BYTES_MAX.max(value_bytes_max.saturating_add(PUBLICATION_BYTES_EXTRA));
         let message_bytes_max = u32::try_from(message_bytes_max).unwrap_or(u32::MAX);
         let reads_url = matches!(speech, Speech::Url);
-        let mut socket = Box::new(Socket::new(speech, deflates, message_bytes_max));
+        let mut socket = Box::new(Socket::new(speech, (deflates, language), message_bytes_max));
         let wish = match reads_url {
-            true => Some(Wish::read_socket(request, grants, deflates)?.of(client)),
+            true => Some(Wish::read_socket(request, grants, (deflates, language))?.of(client)),
             false => None,
         };
         if let Some(wish) = &wish {
@@ -173,18 +176,29 @@ impl LiveWorker {
     }
 }
 
-/// The sub-protocol that is spoken, of those that the client offers; clients that offer some end where none
-/// is named (WHATWG WebSockets, section 2.2).
-fn sub_protocol(socket: &Socket, request: &Request<'_>) -> Option<&'static str> {
-    let speaks = match socket.speech {
-        Speech::Commands(_) => true,
-        Speech::Url => socket.form.shape() != Shape::Bare,
-        Speech::Echo => false,
+/// The language of the sub-protocol that is spoken: the first one that is known of those that the client
+/// offers. Clients that offer some end where none is named (WHATWG WebSockets, section 2.2).
+fn offered_language(request: &Request<'_>) -> Option<Language> {
+    let of_name = |name: &[u8]| {
+        let is_named = |language: &Language| language.sub_protocol().as_bytes() == name.trim_ascii();
+        [Language::Json, Language::Protobuf].into_iter().find(is_named)
     };
     let mut offered =
         request.values(b"sec-websocket-protocol").flat_map(|list| list.split(|byte| *byte == b','));
-    let is_offered = offered.any(|name| name.trim_ascii() == CENTRIFUGE_JSON.as_bytes());
-    (speaks && is_offered).then_some(CENTRIFUGE_JSON)
+    offered.find_map(of_name)
+}
+
+/// The language that the URL names, for clients that cannot offer sub-protocols.
+fn named_language(request: &Request<'_>) -> Result<Language, &'static str> {
+    let query = request.query.unwrap_or_default();
+    let mut pairs = query.split(|byte| *byte == b'&');
+    let named =
+        pairs.find_map(|pair| pair.strip_prefix(b"format=").or_else(|| pair.strip_prefix(b"cf_protocol=")));
+    match named {
+        None | Some(b"json") => Ok(Language::Json),
+        Some(b"protobuf") => Ok(Language::Protobuf),
+        Some(_) => Err("`format` is `json` or `protobuf`"),
+    }
 }
 
 /// Reads the handshake of a request.

@@ -340,7 +340,7 @@ fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {
     let slice = Slice { start: 0, end: bytes.len(), bytes };
     match form.transport() {
         Transport::Chunked => open.push_framed(slice),
-        Transport::Plain | Transport::Socket => open.push(Piece::Shared(slice)),
+        Transport::Plain | Transport::Socket | Transport::Protobuf => open.push(Piece::Shared(slice)),
     };
 }
 

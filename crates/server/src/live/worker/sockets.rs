@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Body, Open, Piece, Slice};
-use staunch_live::centrifugo::welcome;
 use staunch_live::{Interest, Joined, Marks, Shape, Start, Version};
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
-use staunch_protocol::websocket::Opcode;
 
 use super::super::counts::place;
 use super::super::pending::Pending;
@@ -140,8 +138,9 @@ impl LiveWorker {
             {
                 let retry_ms =
                     RETRY_MS_MIN + drawn(open.address(), open.unix_ms()) % (RETRY_MS_MAX - RETRY_MS_MIN);
-                let text = welcome(Version { epoch, number: socket.begins_at }, retry_ms);
-                open.push(Piece::Bytes(frame_of(Opcode::Text, text.as_bytes())));
+                let language = socket.language();
+                let message = language.welcome(Version { epoch, number: socket.begins_at }, retry_ms);
+                open.push(Piece::Bytes(frame_of(language.opcode(), &message)));
             }
             if !seat.pending.is_nothing() {
                 self.undelivered.set(slot, LongDelivery::of(&seat.pending));

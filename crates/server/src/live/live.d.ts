@@ -1,0 +1,76 @@
+// Types of `/live.js`. For a bundler or an editor: `declare module "/live.js"` around a copy, or a copy beside the
+// page as `live.d.ts`.
+
+/** What a value may be: JSON as it was published, a text, bytes in base64 (`base64`), `null` where it has ended. */
+export interface Update<T = unknown> {
+  topic: string;
+  data: T;
+  /** Its place in the numbering of all updates; not there where its publisher gave it an id of its own. */
+  number?: number;
+  /** The topic's value has ended. */
+  deleted: boolean;
+  /** `data` are bytes in base64. */
+  base64: boolean;
+  /** The type of an event, by server-sent events alone. */
+  type?: string;
+}
+
+export interface Status {
+  state: "idle" | "connecting" | "open" | "waiting";
+  transport: "auto" | "websocket" | "events";
+  /** How many updates came. */
+  updates: number;
+  /** The median of the last 32, where `sent` names a member. */
+  delayMs: number | null;
+  /** Whether the tabs of the origin share the connection. */
+  isShared: boolean;
+}
+
+/** So much of a log was lost. */
+export interface Gap {
+  topic: string;
+  missed: number;
+  at_least?: boolean;
+}
+
+/** A channel that cannot be read. */
+export interface Fault {
+  topic: string;
+  code: number;
+  message: string;
+}
+
+export interface Options {
+  /** The URL that `socket` and `events` are counted from: the folder of `/live.js` if it is not said. */
+  base?: string;
+  /** The path of the WebSocket: `/ws`. */
+  socket?: string;
+  /** The path of the streams of events: `/events`. */
+  events?: string;
+  transport?: "auto" | "websocket" | "events";
+  /** Types of events that are listened to, without WebSocket. */
+  types?: string[];
+  /** Updates of each topic that a late tab gets: 1. */
+  keep?: number;
+  /** The member of a value that says when it was published, in milliseconds since 1970. */
+  sent?: string | null;
+  token?: string | null;
+  credentials?: boolean;
+  /** `false`: a connection of this page alone. */
+  share?: boolean;
+}
+
+export interface Live {
+  readonly status: Status;
+  onstatus?: (status: Status) => void;
+  ongap?: (gap: Gap) => void;
+  onfault?: (fault: Fault) => void;
+  /** Calls `tell` with each update of these topics or patterns. Gives what ends that. */
+  watch<T = unknown>(topics: string | string[], tell: (update: Update<T>) => void): () => void;
+}
+
+/** Live data of the server that `/live.js` came from. */
+export function live(options?: Options): Live;
+
+/** Whether a topic is what was asked for: its name, or a pattern such as `b.*`, `b.>` or `*`. */
+export function matches(asked: string, topic: string): boolean;
