@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
+CLIPPY_WORDS := --deny warnings
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XTASK := $(TARGET)/fast/xtask
 
@@ -60,7 +61,8 @@ papers: compiler ## Measure each figure of the five papers again, for hours (roo
 
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
 # everything, the image of a container one for another C library, the program as shipped one with link-time
-# optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile).
+# optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile). Tests
+# in modules named `in_depth` are left out by `xtask test`, each module says why: `cargo test` runs them with the rest.
 soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	cargo xtask install --for soak
 	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
@@ -69,6 +71,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_SEEDS=1000 cargo test --profile fast --workspace --test law -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
+	STAUNCH_SEEDS=20 cargo test --profile fast --workspace --test control -- --nocapture
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
 	cargo xtask soak --seconds $(SOAK_SECONDS)
@@ -94,8 +97,9 @@ ready: compiler
 	cargo build --profile fast --workspace --bin xtask
 	@$(XTASK) install --for test & fetched=$$!; status=0; $(MAKE) build || status=$$?; wait $$fetched && exit $$status
 
+# Examples are for readers; clippy looks at all of them, and one is a server that tests start.
 build:
-	cargo build --profile fast --workspace --all-targets
+	cargo build --profile fast --workspace --lib --bins --tests --example echo
 
 lint: style lints
 
@@ -105,8 +109,12 @@ style: # Seconds
 	$(XTASK) papers --check
 	$(XTASK) licences
 
+# What clippy has checked is what rustdoc reads of other crates: called as by `cargo clippy`, it finds it there, and
+# nothing is checked twice.
 lints: # Minutes
-	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
+	cargo clippy --workspace --all-targets --profile fast -- $(CLIPPY_WORDS)
+	RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" \
+	CLIPPY_ARGS="$(subst $() $(),__CLIPPY_HACKERY__,$(CLIPPY_WORDS))__CLIPPY_HACKERY__" \
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
 
 check: # The tests. The black-box ones find the server beside them, built with the same profile.
