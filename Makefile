@@ -69,6 +69,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
+	STAUNCH_SEEDS=10000 cargo test --profile fast --workspace --test exchanges -- --nocapture
 	STAUNCH_SEEDS=1000 cargo test --profile fast --workspace --test law -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	STAUNCH_SEEDS=20 cargo test --profile fast --workspace --test control -- --nocapture
@@ -113,7 +114,7 @@ style: # Seconds
 # nothing is checked twice.
 lints: # Minutes
 	cargo clippy --workspace --all-targets --profile fast -- $(CLIPPY_WORDS)
-	RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" \
+	RUSTC_WORKSPACE_WRAPPER="$$(realpath "$$(rustc --print sysroot)/bin/clippy-driver")" \
 	CLIPPY_ARGS="$(subst $() $(),__CLIPPY_HACKERY__,$(CLIPPY_WORDS))__CLIPPY_HACKERY__" \
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
 
