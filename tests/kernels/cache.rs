@@ -64,8 +64,8 @@ fn a_folder_may_go_while_the_cache_looks() {
     said.has_all("", &["ready unloaded", "softirq unloaded"]);
 }
 
-/// For `make soak`: a minute of an emulated processor each, and what they show changes with `kernel/khttpd` alone.
-/// Unloading under load is in `strain`, and one race of the cache stands above.
+/// For `make soak`: a minute of an emulated processor each, and what they show changes with `kernel/khttpd`
+/// alone. Unloading under load is in `strain`, and one race of the cache stands above.
 mod in_depth {
     use super::*;
 

@@ -189,8 +189,8 @@ const SAID_OF_TRANSACTIONS: [&str; 9] = [
 /// sockets are connected. Counted with 6.1: 69 and 82; with 6.12: 67 and 80.
 const COUNTS_MAX: [(&str, u64); 2] = [("", 71), (" connected", 84)];
 
-/// For `make soak`: golden frames show in each landing what the module takes and refuses with keys; transactions
-/// have their proof in user space; a count changes with the module alone.
+/// For `make soak`: golden frames show in each landing what the module takes and refuses with keys;
+/// transactions have their proof in user space; a count changes with the module alone.
 mod in_depth {
     use super::*;
 

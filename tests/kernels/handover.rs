@@ -75,8 +75,8 @@ fn ways(series: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// For `make soak`: each takes a minute of processors and more, for a server that is rarely asked for. In each
-/// landing khttpd hands over under strain.
+/// For `make soak`: each takes a minute of processors and more, for a server that is rarely asked for. In
+/// each landing khttpd hands over under strain.
 mod in_depth {
     use super::*;
 

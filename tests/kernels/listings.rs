@@ -28,8 +28,8 @@ const SAID: [&str; 20] = [
     "expired: 0 from the cache",
 ];
 
-/// For `make soak`: the cache of listings changes with `kernel/khttpd` alone; a landing sees a listing of 500 names in
-/// each mode.
+/// For `make soak`: the cache of listings changes with `kernel/khttpd` alone; a landing sees a listing of 500
+/// names in each mode.
 mod in_depth {
     use super::*;
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod conversations;
 mod creation;
 mod dostp;
 mod gate;

@@ -119,8 +119,8 @@ pub(crate) fn said(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Every module is built for each kernel of this Debian's, also for the one under which `make test` runs none of
-/// its tests; in depth for the newest as well, whose compiler is another Debian's.
+/// Every module is built for each kernel of this Debian's, also for the one under which `make test` runs none
+/// of its tests; in depth for the newest as well, whose compiler is another Debian's.
 #[test]
 fn modules_are_built_for_every_kernel() {
     if !is_possible() {
@@ -139,8 +139,8 @@ fn modules_are_built_for_every_kernel() {
     }
 }
 
-/// Canaries: a module that leaks ends the machine, and the console says why; in depth also one that sleeps where
-/// it must not.
+/// Canaries: a module that leaks ends the machine, and the console says why; in depth also one that sleeps
+/// where it must not.
 #[test]
 fn a_machine_ends_at_a_modules_fault() {
     if !is_possible() {
@@ -198,39 +198,13 @@ fn khttpd_serves_a_folder_in_each_way() {
     }
 }
 
-/// So many conversations khttpd holds, and of those whose names have this part; the others need further encodings,
-/// rules or hosts, which it has not. Neither may fall.
-const HELD_MIN: (&str, usize) = ("", 289);
-/// Hostile heads, which `make test` has: the rest is held in depth, and what khttpd understands is tested without a
-/// kernel as well (`tests/khttpd`).
-const HOSTILE_HELD_MIN: (&str, usize) = ("f000", 50);
-
-#[test]
-fn conversations_are_held_with_khttpd() {
-    if !is_possible() {
-        return;
-    }
-    let bundle = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conversations");
-    std::fs::write(&bundle, staunch_tests::suite::bundle(&staunch_tests::suite::wire_folder()))
-        .expect("a file");
-    let programs = [program("kernel-wire"), bundle];
-    let guest = Guest { series: "6.12", modules: &["khttpd"], programs: &programs, words: &[] };
-    let (part, held_min) = if is_in_depth() { HELD_MIN } else { HOSTILE_HELD_MIN };
-    let output = guest.run(&format!("kernel-wire ready /bin/conversations {part}"));
-    let (out, error) = said(&output);
-    assert!(output.status.success(), "{out}{error}");
-    let held = out.lines().find_map(|line| line.strip_prefix("held ")?.split(' ').next()?.parse().ok());
-    println!("{}", out.lines().last().unwrap_or_default());
-    assert!(held.is_some_and(|held: usize| held >= held_min), "{out}{error}");
-}
-
-/// For `make soak`: DOSTP and the gate load the stock kernel's modules in each landing, and what is compressed
-/// changes with `kernel/khttpd` alone.
+/// For `make soak`: DOSTP and the gate load the stock kernel's modules in each landing, and what is
+/// compressed changes with `kernel/khttpd` alone.
 mod in_depth {
     use super::*;
 
-    /// Modules of the kernel's own packages are loaded with what they need: veth needs none, sctp others, and one
-    /// that is only asked for by its name.
+    /// Modules of the kernel's own packages are loaded with what they need: veth needs none, sctp others, and
+    /// one that is only asked for by its name.
     #[test]
     fn modules_of_the_stock_kernel_are_loaded() {
         if !is_possible() || !is_installed("depmod") {
@@ -249,7 +223,8 @@ mod in_depth {
         }
     }
 
-    /// Files of this project, compressed in the kernel: as small as by `gzip -9`, and what comes out is the file.
+    /// Files of this project, compressed in the kernel: as small as by `gzip -9`, and what comes out is the
+    /// file.
     #[test]
     fn khttpd_compresses_as_well_as_gzip() {
         if !is_possible() {

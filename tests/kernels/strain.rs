@@ -10,8 +10,8 @@ use crate::{is_in_depth, is_possible, series_in_depth};
 const KECHO: (&str, &[&str]) = ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]);
 const KHTTPD: (&str, &[&str]) = ("khttpd", &["kthread", "wq", "ready", "softirq", "ready hand_over="]);
 
-/// The modes that `make test` strains: where the network's own interrupts serve, where a worker is kept by each
-/// connection, and where connections are handed over. `make soak` has all.
+/// The modes that `make test` strains: where the network's own interrupts serve, where a worker is kept by
+/// each connection, and where connections are handed over. `make soak` has all.
 const STRAINED: [&str; 3] = ["softirq", "wq-percpu", "ready hand_over="];
 
 /// All modes of a module in depth, else those.
@@ -95,7 +95,8 @@ const FAILED: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// For `make soak`: a machine for each module in which every call for memory fails in its turn, a hundred and more.
+/// For `make soak`: a machine for each module in which every call for memory fails in its turn, a hundred and
+/// more.
 mod in_depth {
     use super::*;
 
@@ -125,8 +126,8 @@ mod in_depth {
         }
     }
 
-    /// The canary of what is counted: memory that a module forgets is found once it is gone, and not where the
-    /// call for it was made to fail.
+    /// The canary of what is counted: memory that a module forgets is found once it is gone, and not where
+    /// the call for it was made to fail.
     #[test]
     fn what_a_module_forgets_is_found() {
         if !is_possible() {

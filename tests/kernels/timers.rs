@@ -4,7 +4,8 @@
 use crate::is_possible;
 use crate::modules::Guest;
 
-/// For `make soak`: ways to keep deadlines that are there to be compared; the usual one is under strain in each landing.
+/// For `make soak`: ways to keep deadlines that are there to be compared; the usual one is under strain in
+/// each landing.
 mod in_depth {
     use super::*;
 

@@ -6,8 +6,10 @@
 //!
 //! Tests in a module `in_depth` are left to `make soak`: each such module says why.
 
+mod parts;
 mod processor;
 mod remembered;
+mod suite;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -22,12 +24,14 @@ use serde::Deserialize;
 
 use crate::running::{cargo, target};
 use remembered::Remembered;
+use suite::Suite;
 
 /// The module of tests that are left to `make soak`.
 const IN_DEPTH: &str = "in_depth::";
 
 /// Suites that take longest: they begin first, so that none of them is alone at the end.
 const LONG: &[&str] = &[
+    "kernels-modules",
     "kernels",
     "sites",
     "package",
@@ -51,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "SUITE")]
     suites: Vec<String>,
     /// Suites at the same time
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 4)]
     jobs: usize,
     /// Run also suites that passed before and of which nothing has changed since
     #[arg(long)]
@@ -79,15 +83,6 @@ struct Target {
 #[derive(Deserialize)]
 struct Profile {
     test: bool,
-}
-
-/// A test program.
-struct Suite {
-    /// That of its file, behind the package's unless that is `tests`; for tests inside: `lib` or `bin`.
-    name: String,
-    program: PathBuf,
-    /// The folder of its package, in which it runs.
-    folder: PathBuf,
 }
 
 /// What became of a suite.
@@ -136,7 +131,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
 }
 
 fn run_all(root: &Path, arguments: &Arguments) -> Result<Account, String> {
-    let Built { mut suites, programs } = build(root)?;
+    let Built { suites, programs } = build(root)?;
+    let mut suites: Vec<Suite> = suites.into_iter().flat_map(parts::of).collect();
     if let Some(unknown) =
         arguments.suites.iter().find(|name| suites.iter().all(|suite| suite.name != **name))
     {
@@ -193,7 +189,7 @@ fn suite(manifest: &Path, target: &Target, program: PathBuf) -> Suite {
         true => format!("{package}-{}", target.name),
         false => format!("{package}-{}", target.kind.join("-")),
     };
-    Suite { name, program, folder }
+    Suite { name, program, folder, words: Vec::new() }
 }
 
 /// What all suites of a run share.
@@ -272,6 +268,7 @@ fn spawn(suite: &Suite, log: &Path) -> std::io::Result<(bool, f64)> {
     let mut command = Command::new(&suite.program);
     command
         .args(["--skip", IN_DEPTH])
+        .args(&suite.words)
         .current_dir(&suite.folder)
         .env("CARGO_MANIFEST_DIR", &suite.folder)
         .env("CARGO_PKG_NAME", package);

@@ -1,8 +1,8 @@
 //! What the gate promises, on the simulated host, for many seeds: goodput, waits, times of reaction,
 //! no flapping, no false alarm, floods.
 //!
-//! `STAUNCH_SEEDS=20` plays each with so many seeds, as `make soak` does, in place of few enough for every day.
-//! A failure names its seed.
+//! `STAUNCH_SEEDS=20` plays each with so many seeds, as `make soak` does, in place of few enough for every
+//! day. A failure names its seed.
 
 use crate::plant::Plant;
 use crate::scenario::{Outcome, Pauses, Phase, Scenario, Service, Stalls};

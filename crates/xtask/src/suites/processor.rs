@@ -1,7 +1,7 @@
 //! How much processor time a suite took, its own processes included.
 //!
-//! It owns the look at a child that has ended and is not yet collected: then the kernel knows the sum. It must
-//! never collect the child itself.
+//! It owns the look at a child that has ended and is not yet collected: then the kernel knows the sum. It
+//! must never collect the child itself.
 
 use std::fs;
 use std::process::{Child, ExitStatus};
@@ -14,7 +14,8 @@ const TICKS_PER_S: f64 = 100.0;
 const FIRST_TIME: usize = 11;
 const TIMES: usize = 4;
 
-/// Waits for the end of a child; gives its status, and the seconds of processors that it and its children took.
+/// Waits for the end of a child; gives its status, and the seconds of processors that it and its children
+/// took.
 ///
 /// # Errors
 /// It cannot be waited for.

@@ -2,9 +2,9 @@
 //!
 //! It owns the files `target/tests/SUITE.passed`. What a suite's outcome may depend on makes a name: its
 //! program's bytes; every file of the work tree that is no Rust source, for tests read scripts, pages, C and
-//! vectors; the kernel and the packages of this machine; variables of ours and of CI; and, but for suites known to
-//! run no program of this workspace, the bytes of all of those. It must never remember a failure, and knows nothing
-//! where the work tree is not git's.
+//! vectors; the kernel and the packages of this machine; variables of ours and of CI; and, but for suites
+//! known to run no program of this workspace, the bytes of all of those. It must never remember a failure,
+//! and knows nothing where the work tree is not git's.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,7 +13,8 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Suite;
+use super::parts;
+use super::suite::Suite;
 
 /// Packages whose suites run no program of this workspace but themselves.
 const ON_THEIR_OWN: [&str; 16] = [
@@ -22,40 +23,39 @@ const ON_THEIR_OWN: [&str; 16] = [
 ];
 /// The suite of theirs that does: an example's program.
 const NOT_ALONE: &str = "engine-clients";
+/// The programs that the tests of modules run; the server is not among them.
+const OF_MODULES: &[&str] = &["xtask", "kernel-strain"];
 
-/// Debian's list of what is installed. A tool that is missing skips tests, and a newer one may answer otherwise.
+/// Debian's list of what is installed. A tool that is missing skips tests, and a newer one may answer
+/// otherwise.
 const PACKAGES: &str = "/var/lib/dpkg/status";
 
 /// What suites depend on, in the state of this run.
 pub(super) struct Remembered {
+    root: PathBuf,
     folder: PathBuf,
     /// A digest of each suite's program, by its path.
     programs: BTreeMap<PathBuf, String>,
     /// All that every suite depends on.
     tree: String,
-    /// The programs that suites run.
-    built: String,
+    /// The programs that suites run, and their digests.
+    built: Vec<(PathBuf, String)>,
 }
 
 impl Remembered {
     /// Looks at the tree and at what was built; `None` where that cannot be known.
     pub(super) fn look(root: &Path, folder: &Path, suites: &[Suite], built: &[PathBuf]) -> Option<Self> {
-        let files = files(root)?;
-        let programs = suites.iter().map(|suite| &suite.program);
-        let digests = digests(root, &programs.clone().map(OsString::from).collect::<Vec<_>>())?;
-        let mut tree = digests_text(root, &files)?;
-        tree.push_str(&fs::read_to_string("/proc/sys/kernel/osrelease").ok()?);
-        tree.extend(
-            std::env::vars()
-                .filter(|(name, _)| name == "CI" || name.starts_with("STAUNCH_"))
-                .map(|(name, value)| format!("{name}={value}\n")),
-        );
-        let built = digests_text(root, &built.iter().map(OsString::from).collect::<Vec<_>>())?;
+        let of = |programs: &[PathBuf]| {
+            let files: Vec<OsString> = programs.iter().map(OsString::from).collect();
+            Some(programs.iter().cloned().zip(digests(root, &files)?).collect::<Vec<_>>())
+        };
+        let programs: Vec<PathBuf> = suites.iter().map(|suite| suite.program.clone()).collect();
         Some(Self {
+            root: root.to_owned(),
             folder: folder.to_owned(),
-            programs: programs.cloned().zip(digests).collect(),
-            tree,
-            built,
+            programs: of(&programs)?.into_iter().collect(),
+            tree: tree(root)?,
+            built: of(built)?,
         })
     }
 
@@ -66,9 +66,10 @@ impl Remembered {
         (name == self.name(suite)?).then(|| passed.parse().ok())?
     }
 
-    /// Notes that all tests of a suite passed.
+    /// Notes that all tests of a suite passed, unless a file was changed meanwhile.
     pub(super) fn note(&self, suite: &Suite, passed: usize) {
-        if let Some(name) = self.name(suite) {
+        let is_as_before = tree(&self.root).is_some_and(|tree| tree == self.tree);
+        if let Some(name) = self.name(suite).filter(|_| is_as_before) {
             // Where it cannot be written the suite runs again.
             let _ = fs::write(self.file(suite), format!("{name} {passed}\n"));
         }
@@ -82,16 +83,39 @@ impl Remembered {
         let mut hasher = DefaultHasher::new();
         hasher.write(self.programs.get(&suite.program)?.as_bytes());
         hasher.write(self.tree.as_bytes());
-        if !is_on_its_own(suite) {
-            hasher.write(self.built.as_bytes());
-        }
+        let runs = runs(suite);
+        let is_run = |program: &Path| {
+            runs.is_none_or(|names| {
+                names.iter().any(|name| program.file_name().is_some_and(|file| file == *name))
+            })
+        };
+        let run = self.built.iter().filter(|(program, _)| is_run(program));
+        run.for_each(|(_, digest)| hasher.write(digest.as_bytes()));
         Some(format!("{:016x}", hasher.finish()))
     }
 }
 
-fn is_on_its_own(suite: &Suite) -> bool {
+/// The names of the programs that a suite may run; `None` if that may be any.
+fn runs(suite: &Suite) -> Option<&'static [&'static str]> {
     let package = suite.folder.file_name().and_then(|name| name.to_str());
-    suite.name != NOT_ALONE && package.is_some_and(|name| ON_THEIR_OWN.contains(&name))
+    let is_on_its_own = package.is_some_and(|name| ON_THEIR_OWN.contains(&name));
+    match suite.name.as_str() {
+        NOT_ALONE => None,
+        parts::MODULES => Some(OF_MODULES),
+        _ => is_on_its_own.then_some(&[]),
+    }
+}
+
+/// What every suite depends on: files, the kernel, variables.
+fn tree(root: &Path) -> Option<String> {
+    let mut tree = digests_text(root, &files(root)?)?;
+    tree.push_str(&fs::read_to_string("/proc/sys/kernel/osrelease").ok()?);
+    tree.extend(
+        std::env::vars()
+            .filter(|(name, _)| name == "CI" || name.starts_with("STAUNCH_"))
+            .map(|(name, value)| format!("{name}={value}\n")),
+    );
+    Some(tree)
 }
 
 /// The files of the work tree, known to git or new, but for Rust sources, which are in the programs; and
@@ -107,8 +131,8 @@ fn files(root: &Path) -> Option<Vec<OsString>> {
     is_known.then_some(names)
 }
 
-/// A line for each of these files, by `sha256sum`: that one is built to be quick. A file that is not there has
-/// none.
+/// A line for each of these files, by `sha256sum`: that one is built to be quick. A file that is not there
+/// has none.
 fn digests_text(root: &Path, files: &[OsString]) -> Option<String> {
     let mut text = String::new();
     for some in files.chunks(500) {
@@ -142,8 +166,12 @@ mod tests {
         fs::write(root.join(".gitignore"), "/target\n").expect("a file");
         let made = Command::new("git").args(["init", "--quiet"]).current_dir(&root).status().expect("git");
         assert!(made.success());
-        let suite =
-            Suite { name: "s".into(), program: root.join("target/suite"), folder: root.join("engine") };
+        let suite = Suite {
+            name: "s".into(),
+            program: root.join("target/suite"),
+            folder: root.join("engine"),
+            words: Vec::new(),
+        };
         (root.clone(), suite, root.join("target/server"))
     }
 
@@ -153,12 +181,8 @@ mod tests {
         suite.folder = root.join(package);
         let target = root.join("target");
         let look = |suite: &Suite| {
-            let suites = [Suite {
-                name: suite.name.clone(),
-                program: suite.program.clone(),
-                folder: suite.folder.clone(),
-            }];
-            Remembered::look(&root, &target, &suites, std::slice::from_ref(&server)).expect("git's")
+            Remembered::look(&root, &target, std::slice::from_ref(suite), std::slice::from_ref(&server))
+                .expect("git's")
         };
         assert_eq!(look(&suite).passed(&suite), None);
         look(&suite).note(&suite, 7);
