@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Owner, Piece, Post, Slice, Outbox};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Outbox, Owner, Piece, Post, Slice};
 use staunch_netio::simulated::Random;
 use staunch_protocol::Status;
 use staunch_protocol::{Method, Request};

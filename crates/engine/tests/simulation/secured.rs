@@ -204,7 +204,7 @@ fn run(house: &House, seed: u64, spoil_above: usize) -> Arc<Stats> {
 fn every_seed_of_secured_connections_gives_every_byte_in_order() {
     let house = House::new();
     let (mut handshakes, mut crowded) = (0, 0);
-    for seed in seeds(200) {
+    for seed in seeds(600) {
         match catch_unwind(AssertUnwindSafe(|| run(&house, seed, usize::MAX))) {
             Ok(stats) => {
                 handshakes += stats.tls_handshakes(TlsHandshake::Full13);

@@ -67,8 +67,7 @@ fn clients_whose_patience_is_over_leave_the_line() {
 fn the_law_finds_the_places_of_a_server() {
     // Four places of 10 ms, and a client for each millisecond: ten times what can be served.
     let places = Places::new(PlacesLimit::Auto, PATIENCE_MS);
-    let (mut begun, mut inside, mut news) =
-        (Vec::<u64>::new(), VecDeque::new(), Vec::new());
+    let (mut begun, mut inside, mut news) = (Vec::<u64>::new(), VecDeque::new(), Vec::new());
     let (mut answered, mut at_the_end) = (0, 0);
     for now_ms in 0..20_000_u64 {
         begun.retain(|since_ms| {
