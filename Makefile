@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
+CLIPPY_WORDS := --deny warnings
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XTASK := $(TARGET)/fast/xtask
 
@@ -60,7 +61,8 @@ papers: compiler ## Measure each figure of the five papers again, for hours (roo
 
 # What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
 # everything, the image of a container one for another C library, the program as shipped one with link-time
-# optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile).
+# optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile). Tests
+# in modules named `in_depth` are left out by `xtask test`, each module says why: `cargo test` runs them with the rest.
 # Instructions of the kernel's modules are counted here: an emulated machine that counts each takes half an hour for
 # all rows, and what a request costs in the kernel changes with the modules, whose tests run at each change.
 soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
@@ -69,8 +71,10 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
+	STAUNCH_SEEDS=10000 cargo test --profile fast --workspace --test exchanges -- --nocapture
 	STAUNCH_SEEDS=1000 cargo test --profile fast --workspace --test law -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
+	STAUNCH_SEEDS=20 cargo test --profile fast --workspace --test control -- --nocapture
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels
 	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
 	$(XTASK) count --gate --kernel 6.1 kecho khttpd staunch behind
@@ -99,8 +103,9 @@ ready: compiler
 	cargo build --profile fast --workspace --bin xtask
 	@$(XTASK) install --for test & fetched=$$!; status=0; $(MAKE) build || status=$$?; wait $$fetched && exit $$status
 
+# Examples are for readers; clippy looks at all of them, and one is a server that tests start.
 build:
-	cargo build --profile fast --workspace --all-targets
+	cargo build --profile fast --workspace --lib --bins --tests --example echo
 
 lint: style lints
 
@@ -110,8 +115,12 @@ style: # Seconds
 	$(XTASK) papers --check
 	$(XTASK) licences
 
+# What clippy has checked is what rustdoc reads of other crates: called as by `cargo clippy`, it finds it there, and
+# nothing is checked twice.
 lints: # Minutes
-	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
+	cargo clippy --workspace --all-targets --profile fast -- $(CLIPPY_WORDS)
+	RUSTC_WORKSPACE_WRAPPER="$$(realpath "$$(rustc --print sysroot)/bin/clippy-driver")" \
+	CLIPPY_ARGS="$(subst $() $(),__CLIPPY_HACKERY__,$(CLIPPY_WORDS))__CLIPPY_HACKERY__" \
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
 
 check: # The tests. The black-box ones find the server beside them, built with the same profile.

@@ -26,19 +26,24 @@ fn count(delays: &Value, said: &Said) -> u64 {
     counted
 }
 
-#[test]
-fn threads_and_work_items_are_told_from_their_asking_to_their_start() {
-    if !is_possible() {
-        return;
+/// For `make soak`: a report for people, which no server waits for.
+mod in_depth {
+    use super::*;
+
+    #[test]
+    fn threads_and_work_items_are_told_from_their_asking_to_their_start() {
+        if !is_possible() {
+            return;
+        }
+        let guest = Guest { series: "6.12", modules: &["khttpd"], programs: &[binary()], words: &[] };
+        let said = guest.say(include_str!("creation.sh"));
+        let [kthread, wq] = ["kthread", "wq"].map(|mode| creation(&said, mode));
+        assert!(count(&kthread["threads"], &said) > 0 && count(&wq["items"], &said) > 0, "{said}");
+        assert_eq!((count(&kthread["items"], &said), count(&wq["threads"], &said)), (0, 0), "{said}");
+        said.has("<h2>Threads, from kthread_create to the first run of their function</h2>");
+        said.has("<h2>Work items, from the queue to their start</h2>");
+        let without = creation(&said, "without");
+        assert!(without.is_null(), "{said}");
+        said.has_all("", &["kthread unloaded", "wq unloaded"]);
     }
-    let guest = Guest { series: "6.12", modules: &["khttpd"], programs: &[binary()], words: &[] };
-    let said = guest.say(include_str!("creation.sh"));
-    let [kthread, wq] = ["kthread", "wq"].map(|mode| creation(&said, mode));
-    assert!(count(&kthread["threads"], &said) > 0 && count(&wq["items"], &said) > 0, "{said}");
-    assert_eq!((count(&kthread["items"], &said), count(&wq["threads"], &said)), (0, 0), "{said}");
-    said.has("<h2>Threads, from kthread_create to the first run of their function</h2>");
-    said.has("<h2>Work items, from the queue to their start</h2>");
-    let without = creation(&said, "without");
-    assert!(without.is_null(), "{said}");
-    said.has_all("", &["kthread unloaded", "wq unloaded"]);
 }

@@ -40,26 +40,6 @@ const SAID: [&str; 21] = [
     "unloaded",
 ];
 
-#[test]
-fn khttpd_hands_over_what_it_does_not_serve() {
-    if !is_possible() {
-        return;
-    }
-    for series in series_with_headers("6.12") {
-        let guest = Guest { series, modules: &["khttpd"], programs: &[process()], words: &[] };
-        let said = guest.say(include_str!("handover.sh"));
-        said.has("plain: HTTP/1.1 405 Method Not Allowed|</html>|");
-        said.has("no path: refused");
-        for mode in KHTTPD_MODES {
-            said.has_all(&format!("{mode} "), &SAID);
-        }
-        assert_eq!(said.count("none left: told"), 4, "{said}");
-        for fault in ["a descriptor that", "nothing to read", "not written"] {
-            assert!(!said.out.contains(fault), "{said}");
-        }
-    }
-}
-
 /// Lines that `behind.sh` must print before anything is served.
 const REFUSED: [&str; 3] = [
     "not loaded: behind_khttpd: khttpd is not loaded: load it by `staunch kernel load --root HERE/www \
@@ -95,21 +75,47 @@ fn ways(series: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-#[test]
-fn the_server_serves_what_khttpd_does_not() {
-    if !is_possible() {
-        return;
+/// For `make soak`: each takes a minute of processors and more, for a server that is rarely asked for. In
+/// each landing khttpd hands over under strain.
+mod in_depth {
+    use super::*;
+
+    #[test]
+    fn the_server_serves_what_khttpd_does_not() {
+        if !is_possible() {
+            return;
+        }
+        for series in series_with_modules("newest") {
+            let guest = Guest { series, modules: &["khttpd"], programs: &[binary()], words: &[] };
+            let names: Vec<&str> = ways(series).iter().map(|(way, _)| *way).collect();
+            let script = format!("ways='{}'\n{}", names.join(" "), include_str!("behind.sh"));
+            let said = guest.say(&script);
+            said.has_all("", &REFUSED);
+            said.has("  khttpd       what it does not serve, by /dev/khttpd");
+            for (way, engine) in ways(series) {
+                said.has(&format!("{way}: engine       {engine}"));
+                said.has_all(&format!("{way} "), &SAID_BEHIND);
+            }
+        }
     }
-    for series in series_with_modules("newest") {
-        let guest = Guest { series, modules: &["khttpd"], programs: &[binary()], words: &[] };
-        let names: Vec<&str> = ways(series).iter().map(|(way, _)| *way).collect();
-        let script = format!("ways='{}'\n{}", names.join(" "), include_str!("behind.sh"));
-        let said = guest.say(&script);
-        said.has_all("", &REFUSED);
-        said.has("  khttpd       what it does not serve, by /dev/khttpd");
-        for (way, engine) in ways(series) {
-            said.has(&format!("{way}: engine       {engine}"));
-            said.has_all(&format!("{way} "), &SAID_BEHIND);
+
+    #[test]
+    fn khttpd_hands_over_what_it_does_not_serve() {
+        if !is_possible() {
+            return;
+        }
+        for series in series_with_headers("6.12") {
+            let guest = Guest { series, modules: &["khttpd"], programs: &[process()], words: &[] };
+            let said = guest.say(include_str!("handover.sh"));
+            said.has("plain: HTTP/1.1 405 Method Not Allowed|</html>|");
+            said.has("no path: refused");
+            for mode in KHTTPD_MODES {
+                said.has_all(&format!("{mode} "), &SAID);
+            }
+            assert_eq!(said.count("none left: told"), 4, "{said}");
+            for fault in ["a descriptor that", "nothing to read", "not written"] {
+                assert!(!said.out.contains(fault), "{said}");
+            }
         }
     }
 }

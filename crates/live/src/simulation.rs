@@ -408,7 +408,7 @@ fn seeds() -> std::ops::Range<u64> {
     if let Some(seed) = std::env::var("STAUNCH_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return seed..seed + 1;
     }
-    0..std::env::var("STAUNCH_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1000)
+    0..std::env::var("STAUNCH_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(250)
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn every_seed_accounts_for_every_request() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("STAUNCH_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("STAUNCH_SEEDS").unwrap_or(3_000),
+        None => 0..number("STAUNCH_SEEDS").unwrap_or(1_000),
     };
     let count = seeds.end - seeds.start;
     let mut all = Counts::default();

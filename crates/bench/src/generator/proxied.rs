@@ -195,9 +195,10 @@ http {{
 
 /// HAProxy with the timeouts that its documentation begins with.
 fn haproxy(behind: SocketAddr, port: u16) -> String {
+    let times = "timeout client 30s\n    timeout connect 5s\n    timeout server 30s";
     format!(
-        "global\n    nbthread 1\ndefaults\n    mode http\n    timeout client 30s\n    \
-         timeout connect 5s\n    timeout server 30s\nfrontend all\n    bind 127.0.0.1:{port} backlog 4096\n    default_backend one\n\
+        "global\n    nbthread 1\ndefaults\n    mode http\n    {times}\n\
+         frontend all\n    bind 127.0.0.1:{port} backlog 4096\n    default_backend one\n\
          backend one\n    server one {behind}\n"
     )
 }

@@ -132,7 +132,7 @@ pub(crate) fn play_seeds(run: impl Fn(u64) -> Vec<Ended>, ways: &[Ended]) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("STAUNCH_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("STAUNCH_SEEDS").unwrap_or(1_500),
+        None => 0..number("STAUNCH_SEEDS").unwrap_or(500),
     };
     let count = seeds.end - seeds.start;
     let mut ended = Vec::new();

@@ -97,7 +97,6 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("debootstrap"), "debootstrap", "a clean Debian to install in"),
     need(Purpose::Test, Probe::Program("systemd-nspawn"), "systemd-container", "boots the clean Debian"),
     need(Purpose::Test, Probe::Program("lintian"), "lintian", "looks at the package as Debian does"),
-    need(Purpose::Test, Probe::Program("musl-gcc"), "musl-tools", "compiles the static program's C"),
     need(Purpose::Test, Probe::Program("strip"), "binutils", "makes the packaged program small"),
     need(Purpose::Test, Probe::Program("ip"), "iproute2", "makes network namespaces"),
     need(Purpose::Test, Probe::Program("tshark"), "tshark", "reads frames of DOSTP by its dissector"),
@@ -110,10 +109,6 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
     need(Purpose::Test, Probe::Program("xz"), "xz-utils", "unpacks kernels and modules"),
     need(Purpose::Test, Probe::Program("zstd"), "zstd", "unpacks kernels"),
-    need(Purpose::Test, Probe::Program("flex"), "flex", "builds a kernel with checks of its own"),
-    need(Purpose::Test, Probe::Program("bison"), "bison", "builds a kernel with checks of its own"),
-    need(Purpose::Test, Probe::Path("/usr/include/gelf.h"), "libelf-dev", "builds such a kernel's objtool"),
-    need(Purpose::Test, Probe::Program("bc"), "bc", "builds a kernel with checks of its own"),
     need(Purpose::Test, Probe::Program("depmod"), "kmod", "knows what a module needs"),
     need(Purpose::Test, Probe::Program("dkms"), "dkms", "builds the package of modules"),
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
@@ -125,6 +120,11 @@ const NEEDS: &[Need] = &[
     need(Purpose::Bench, Probe::Program("caddy"), "caddy", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
+    need(Purpose::Soak, Probe::Program("musl-gcc"), "musl-tools", "compiles the static program's C"),
+    need(Purpose::Soak, Probe::Program("flex"), "flex", "builds a kernel with checks of its own"),
+    need(Purpose::Soak, Probe::Program("bison"), "bison", "builds a kernel with checks of its own"),
+    need(Purpose::Soak, Probe::Path("/usr/include/gelf.h"), "libelf-dev", "builds such a kernel's objtool"),
+    need(Purpose::Soak, Probe::Program("bc"), "bc", "builds a kernel with checks of its own"),
 ];
 
 const fn need(purpose: Purpose, probe: Probe, package: &'static str, reason: &'static str) -> Need {

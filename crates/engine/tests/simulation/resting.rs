@@ -272,7 +272,7 @@ fn chunks(mut body: &str) -> (String, bool) {
 
 #[test]
 fn every_seed_wakes_readers_for_each_update() {
-    let seeds = seeds(3_000);
+    let seeds = seeds(1_000);
     let count = seeds.end - seeds.start;
     let (mut ended, mut rests) = (Vec::new(), 0);
     for seed in seeds {
