@@ -28,8 +28,8 @@ pub const RELAYED_FIELDS_MAX: usize = 256;
 /// Most bytes that are kept of what a FastCGI application says of its errors, in one request: some lines for
 /// a log.
 pub const FASTCGI_ERRORS_BYTES_MAX: usize = 4 * 1024;
-/// Most fields that Connection may name, of a request or an answer that is passed on: each is looked for among
-/// all fields. Honest peers name two.
+/// Most fields that Connection may name, of a request or an answer that is passed on: each is looked for
+/// among all fields. Honest peers name two.
 pub const NAMED_FIELDS_MAX: usize = 16;
 /// Most proxies that a request may have come through (Via): a way has two or three.
 pub const HOPS_MAX: usize = 16;
