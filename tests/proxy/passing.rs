@@ -219,6 +219,9 @@ fn what_a_client_says_of_itself_is_not_believed() {
          X-Mine: 1\r\nX-Yours: 2\r\nTE: trailers\r\n\r\n",
     );
     let seen = String::from_utf8(got.recv().expect("a request")).expect("text");
+    world.ask("GET /old HTTP/1.0\r\n\r\n");
+    let old = String::from_utf8(got.recv().expect("a request")).expect("text");
+    assert!(old.contains(&format!("\r\nHost: {address}\r\n")), "who names no host gets one: {old}");
     assert!(seen.starts_with("GET /a?b=c HTTP/1.1\r\n"), "{seen}");
     assert!(!seen.contains("10.1.2.3") && !seen.contains("evil") && !seen.contains("X-Mine"), "{seen}");
     for line in ["Host: shop.test", "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Yours: 2"] {

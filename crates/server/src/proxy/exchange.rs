@@ -11,6 +11,7 @@ use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idem
 use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version};
 
 use super::application::{Application, ServerName};
+use super::config::ProxyServer;
 
 /// A request that is passed on, and what came of its answer.
 #[derive(Debug)]
@@ -146,7 +147,12 @@ impl Forwarded {
     }
 
     /// Writes the head for the application, unless it is there already.
-    pub(super) fn write_head(&mut self, request: &Request<'_>, pseudonym: &[u8]) -> Result<(), RelayRefusal> {
+    pub(super) fn write_head(
+        &mut self,
+        request: &Request<'_>,
+        server: &ProxyServer,
+        pseudonym: &[u8],
+    ) -> Result<(), RelayRefusal> {
         if !self.head.is_empty() {
             return Ok(());
         }
@@ -157,11 +163,16 @@ impl Forwarded {
         };
         self.body.is_chunked = body == BodyIn::Open;
         let Asker { client, is_secured, is_trusted } = self.asker;
+        // A client of HTTP/1.0 may name no host, and most applications refuse a request without one.
+        let address = match server {
+            ProxyServer::Internet(address) => address.to_string(),
+            ProxyServer::Unix(_) => "localhost".to_owned(),
+        };
         let forwarding = Forwarding {
             client,
             is_secured,
             trusts: is_trusted,
-            host: HostRule::Kept,
+            host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
             path: request.path,
             upgrades: self.asks_upgrade,
             pseudonym,

@@ -83,7 +83,7 @@ impl ProxyWorker {
         else {
             return;
         };
-        if let Err(refusal) = forwarded.write_head(request, &self.shared.pseudonym) {
+        if let Err(refusal) = forwarded.write_head(request, &server.get().address, &self.shared.pseudonym) {
             forwarded.failure = Some(Failure::Refused(refusal));
             return self.give_back(&server, GivenBack::Unanswered);
         }
