@@ -159,7 +159,11 @@ fn a_folder_of_the_system_is_served_only_by_who_says_so() {
     }
     let finished = folder.run(&["serve", "/", "--listen", "127.0.0.1:0"]);
     assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.starts_with("staunch: DIR: / is a folder of the system"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.starts_with("staunch: DIR|off: / is a folder of the system"),
+        "{}",
+        finished.stderr
+    );
     for (text, arguments) in [
         ("root = '/etc'\nroot_anyway = true", &["-t", "-c", "staunch.toml"][..]),
         ("root = '/etc'", &["serve", "-t", "--root-anyway", "-c", "staunch.toml"]),

@@ -40,7 +40,7 @@ fn slow_bodies_are_sent_whole() {
 fn slow_readers_take_their_time() {
     let truth = truth();
     for io in WAYS {
-        let url = truth.url("/ok?bytes=20000000");
+        let url = truth.url("/ok?bytes=5000000");
         let document =
             measure(&[&url, "--slow", "reader", "-c", "3", "-d", "2s", "--interval", "100ms", "--io", io]);
         let received = document["received_bytes"].as_u64().unwrap_or(0);

@@ -151,10 +151,11 @@ fn a_client_that_leaves_gives_its_place_back() {
 #[test]
 fn a_client_that_takes_its_answer_slowly_holds_no_place_and_little_memory() {
     for io in ENGINES {
-        let (_truth, address) = application(Plan::default());
+        let (truth, address) = application(Plan::default());
         let mut world = World::proxy(io, &[address], &["--proxy-limit", "1"]);
         let mut slow = Client::of(&world);
         slow.send(b"GET /ok?bytes=50000000 HTTP/1.1\r\nHost: a\r\n\r\n");
+        truth.await_counts(|counts| counts.requests_of("ok") == 1);
         world.await_metric("staunch_proxy_in_work", "", |count| count == 0.0);
         assert_eq!(world.get("/ok").status, 200, "{io}");
         let held_bytes = world.metric("staunch_proxy_held_bytes", "");

@@ -6,6 +6,7 @@
 
 mod crowd;
 mod failing;
+mod hostile;
 mod passing;
 mod rules;
 mod scripted;

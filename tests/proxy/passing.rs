@@ -151,14 +151,15 @@ fn another_protocol_goes_both_ways_once_the_application_has_agreed() {
                 // Says no to the upgrade.
                 return application.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
             }
-            application.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n");
+            application
+                .send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n");
             application.send(b"Sec-Thing: 7\r\n\r\nhello ");
             drop(head);
             let rest = application.until(|bytes| bytes.ends_with(b"bye"));
             application.send(&rest);
         });
         let mut world = World::proxy(io, &[address.to_string()], &["--proxy-limit", "1"]);
-        let request = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+        let request = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
         let mut client = Client::of(&world);
         client.send(request.as_bytes());
         let answer = client.read(true);
@@ -168,7 +169,7 @@ fn another_protocol_goes_both_ways_once_the_application_has_agreed() {
         assert_eq!(client.rest(), b"hello \0\xffraw bye", "{io}");
         let seen = String::from_utf8(got.recv().expect("a request")).expect("text");
         assert!(
-            seen.contains("\r\nUpgrade: echo\r\n") && seen.contains("\r\nConnection: Upgrade\r\n"),
+            seen.contains("\r\nUpgrade: websocket\r\n") && seen.contains("\r\nConnection: Upgrade\r\n"),
             "{seen}"
         );
         // What follows an upgrade that is refused is the next request, and was not passed on as it stood.

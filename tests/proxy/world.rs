@@ -47,6 +47,11 @@ impl World {
         (Self { server: Server::spawn(&mut command).expect("a server"), admin: None }, tree)
     }
 
+    /// What this command starts.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self { server: Server::spawn(command).expect("a server"), admin: None }
+    }
+
     pub(crate) fn settings_file(tree: &Tree) -> PathBuf {
         tree.root().join("staunch.toml")
     }

@@ -13,7 +13,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("Workers = 1", "a.toml:1:1: unknown key `Workers` (did you mean `workers`?)"),
     ("\nfrobnicate = 1", "a.toml:2:1: unknown key `frobnicate`"),
     ("workers = \"none\"", "a.toml:1:11: workers: \"none\" is wrong: write a number such as 64, 10k or 1m"),
-    ("root = 5", "a.toml:1:8: root: 5 is not DIR; write for example `root = \"/srv/www\"`"),
+    ("root = 5", "a.toml:1:8: root: 5 is not DIR or off; write for example `root = \"/srv/www\"`"),
     (
         "keep_alive = [1]",
         "a.toml:1:14: keep_alive: a list is not TIME; write for example `keep_alive = \"60s\"`",
@@ -317,7 +317,7 @@ fn flags_and_variables_are_blamed_by_their_names() {
     let faults = read(&Sources { flags, environment: Vec::new(), file }).expect_err("a flag beside sites");
     assert_eq!(
         faults.lines()[0],
-        "DIR: this is for a single site, but the file has [[site]] tables: say it there"
+        "DIR|off: this is for a single site, but the file has [[site]] tables: say it there"
     );
 }
 

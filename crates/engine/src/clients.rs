@@ -124,6 +124,11 @@ impl Clients {
         self.address(slot).map(|peer| client_of(request, peer, &self.policy.trusted))
     }
 
+    /// Whether the peer of a connection is a proxy whose word about its clients is believed.
+    pub(crate) fn is_trusted(&self, slot: u32) -> bool {
+        self.address(slot).is_some_and(|peer| self.policy.trusted.contains(peer))
+    }
+
     /// Whether a request may be made now.
     pub(crate) fn may_ask(&self, slot: u32, request: &Request<'_>, now_ms: u64, stats: &Stats) -> bool {
         let Some(rate) = self.policy.rate else { return true };

@@ -38,23 +38,47 @@ pub(crate) fn ports(config: &Config) -> BTreeSet<u16> {
     applications(config).values().flat_map(|servers| servers.iter().filter_map(port)).collect()
 }
 
-/// Every application with the addresses of its servers, and a sentence for each name that leads nowhere.
-pub(crate) fn looked_up(config: &Config) -> (Vec<(String, Vec<ProxyServer>)>, Vec<String>) {
-    let mut faults = Vec::new();
-    let mut server = |server: &ServerAddress| match server {
+/// The addresses of names; of one that leads nowhere there is none.
+pub(crate) type Names = BTreeMap<String, Option<SocketAddr>>;
+
+/// The names of all servers.
+fn all_names(config: &Config) -> BTreeSet<String> {
+    let name = |server: &ServerAddress| match server {
+        ServerAddress::Name(name) => Some(name.clone()),
+        ServerAddress::Socket(_) | ServerAddress::Unix(_) => None,
+    };
+    applications(config).values().flat_map(|servers| servers.iter().filter_map(name)).collect()
+}
+
+/// Looks up all names. Gives a sentence for each that leads nowhere.
+pub(crate) fn names(config: &Config) -> (Names, Vec<String>) {
+    let (mut names, mut faults) = (Names::new(), Vec::new());
+    for name in all_names(config) {
+        let found = look_up(&name);
+        if let Err(reason) = &found {
+            faults.push(format!(
+                "proxy: {name}: {reason}: no request goes there until a restart or an upgrade"
+            ));
+        }
+        names.insert(name, found.ok());
+    }
+    (names, faults)
+}
+
+/// A name that was not looked up.
+pub(crate) fn new_name(config: &Config, known: &Names) -> Option<String> {
+    all_names(config).into_iter().find(|name| !known.contains_key(name))
+}
+
+/// Every application with the addresses of its servers.
+pub(crate) fn applications_at(config: &Config, names: &Names) -> Vec<(String, Vec<ProxyServer>)> {
+    let server = |server: &ServerAddress| match server {
         ServerAddress::Socket(address) => Some(ProxyServer::Internet(*address)),
         ServerAddress::Unix(file) => Some(ProxyServer::Unix(file.clone())),
-        ServerAddress::Name(name) => match look_up(name) {
-            Ok(address) => Some(ProxyServer::Internet(address)),
-            Err(reason) => {
-                faults.push(format!("proxy: {name}: {reason}: no request goes there"));
-                None
-            }
-        },
+        ServerAddress::Name(name) => names.get(name).copied().flatten().map(ProxyServer::Internet),
     };
     let all = applications(config).into_iter();
-    let all = all.map(|(name, servers)| (name, servers.iter().filter_map(&mut server).collect())).collect();
-    (all, faults)
+    all.map(|(name, servers)| (name, servers.iter().filter_map(server).collect())).collect()
 }
 
 /// The address of a name: one of IPv4 if there is any.

@@ -26,7 +26,7 @@ group! {
     /// Length of a body up to which all of it is read before a server is asked
     /// A slow client's body takes no place at the application so. A longer one is passed on as it comes.
     proxy_body_size: Size = Some("1MiB"), Value, restart, "\"64KiB\"";
-    /// Most memory for bodies that slow clients have not sent or taken: auto is an eighth of memory
+    /// Most memory for bodies that wait for slow clients: auto is an eighth
     /// Beyond it applications wait for their clients.
     proxy_memory: OrAuto<Size> = Some("auto"), Value, restart, "\"64MiB\"";
     /// Most connections to servers of applications at a time

@@ -54,7 +54,7 @@ group! {
     /// Refused without: `/`, `/home`, `/root` and `/var` themselves, and `/boot`, `/dev`, `/etc`, `/proc` and
     /// `/sys` with what is in them (but `/dev/shm`), also where a link leads there.
     root_anyway: OnOff = Some("off"), Switch, reload, "true";
-    /// Servers of an application that answers instead of files
+    /// Servers of an application that answers; see `staunch proxy`
     /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers
     /// of one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`).
     /// A new port asks for an upgrade: the process may connect to no other than those it was started with.

@@ -83,6 +83,11 @@ impl<'a> Answer<'a> {
         self.context.clients.as_deref()?.client(self.context.address.slot, request)
     }
 
+    /// Whether the peer is a proxy whose word about its clients is believed.
+    pub fn is_from_trusted(&self) -> bool {
+        self.context.clients.as_deref().is_some_and(|clients| clients.is_trusted(self.context.address.slot))
+    }
+
     /// What else may be asked of the worker.
     pub fn outbox(&self) -> &Outbox {
         self.context.outbox

@@ -56,6 +56,10 @@ pub(crate) fn begin<H: Handler>(
     };
     port.begin(request);
     follow(port, Box::new(exchange), answered, false, turn);
+    // A peer that has ended behind several requests is told of to each that waits.
+    if port.peer_ended() && (is_waiting(port) || is_reading(port)) {
+        tell_left(port, Departure::SendsNoMore, turn);
+    }
 }
 
 /// Goes where the handler has led an exchange, `late` if it had waited.

@@ -144,11 +144,33 @@ impl AppServer {
 }
 
 impl Health {
+    fn be_ill(&self, ill_ms: u64, now_ms: u64) {
+        self.ill_ms.store(ill_ms, Relaxed);
+        self.ill_until_ms.store(now_ms + ill_ms, Relaxed);
+    }
+
+    fn note_probe(&self, is_failure: bool, now_ms: u64) -> bool {
+        match (is_failure, self.is_well(now_ms)) {
+            (false, _) => {
+                self.ill_ms.store(0, Relaxed);
+                self.ill_until_ms.store(0, Relaxed);
+            }
+            (true, true) => self.be_ill((self.ill_ms.load(Relaxed) * 2).min(ILL_MS_MAX), now_ms),
+            // A request that was under way before.
+            (true, false) => {}
+        }
+        false
+    }
+
     fn is_well(&self, now_ms: u64) -> bool {
         self.ill_until_ms.load(Relaxed) <= now_ms
     }
 
     fn note(&self, is_failure: bool, now_ms: u64) -> bool {
+        if self.ill_ms.load(Relaxed) > 0 {
+            // The server was ill: the first answer says that it is well again, the first failure that it is not.
+            return self.note_probe(is_failure, now_ms);
+        }
         let failures = self.failures.fetch_add(u32::from(is_failure), Relaxed) + u32::from(is_failure);
         let requests = self.requests.fetch_add(1, Relaxed) + 1;
         if requests < HEALTH_REQUESTS {
@@ -156,15 +178,11 @@ impl Health {
         }
         self.requests.store(0, Relaxed);
         self.failures.store(0, Relaxed);
-        if failures * 2 < requests {
-            self.ill_ms.store(0, Relaxed);
-            return false;
+        let is_ill = failures * 2 >= requests;
+        if is_ill {
+            self.be_ill(ILL_MS, now_ms);
         }
-        let was_well = self.is_well(now_ms);
-        let ill_ms = (self.ill_ms.load(Relaxed) * 2).clamp(ILL_MS, ILL_MS_MAX);
-        self.ill_ms.store(ill_ms, Relaxed);
-        self.ill_until_ms.store(now_ms + ill_ms, Relaxed);
-        was_well
+        is_ill
     }
 }
 
@@ -183,11 +201,16 @@ mod tests {
         let server = &application(1).servers[0];
         assert!((0..19).all(|_| !server.note(true, 0)), "a count alone says nothing");
         assert!(server.note(true, 100) && !server.is_well(1_099) && server.is_well(1_100));
+        assert!(!server.note(false, 2_000), "well again");
         assert!((0..40).all(|number| !server.note(number % 3 == 0, 2_000)), "a third fails");
-        for (round, ill_ms) in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].into_iter().enumerate() {
-            // While it is ill, failures of those who were there before make it worse, and say nothing new.
-            (0..20).for_each(|_| _ = server.note(true, 10_000));
-            assert!(!server.is_well(10_000 + ill_ms - 1) && server.is_well(10_000 + ill_ms), "{round}");
+        (0..20).for_each(|_| _ = server.note(true, 3_000));
+        let mut now_ms = 3_000;
+        for ill_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
+            assert!(!server.is_well(now_ms + ill_ms - 1) && server.is_well(now_ms + ill_ms), "{ill_ms}");
+            // While it is ill, failures of those who were there before say nothing new.
+            assert!(!server.note(true, now_ms + ill_ms - 1));
+            now_ms += ill_ms;
+            assert!(!server.note(true, now_ms), "one failure is enough behind an illness");
         }
     }
 

@@ -13,6 +13,9 @@ use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version};
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
 
+/// Bytes up to which pieces of an answer that waits are joined: as much as a worker receives at a time.
+const KEPT_PIECE_BYTES: usize = 16 * 1024;
+
 /// A request that is passed on, and what came of its answer.
 #[derive(Debug)]
 pub(super) struct Forwarded {
@@ -26,6 +29,8 @@ pub(super) struct Forwarded {
     pub(super) is_guarded: bool,
     /// Whether it asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
     pub(super) asks_upgrade: bool,
+    /// Whether it is worked on beside the places of its server.
+    pub(super) is_beside: bool,
     /// Both ends speak another protocol by now.
     pub(super) is_tunnel: bool,
     pub(super) stage: ForwardStage,
@@ -55,7 +60,7 @@ pub(super) enum ForwardStage {
 /// The client, as an application is told of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker {
-    pub(super) client: Option<IpAddr>,
+    pub(super) peer: Option<IpAddr>,
     pub(super) is_secured: bool,
     pub(super) is_trusted: bool,
 }
@@ -135,6 +140,7 @@ impl Forwarded {
             is_idempotent: is_idempotent(request.method),
             is_guarded: false,
             asks_upgrade: asks_upgrade(request),
+            is_beside: false,
             is_tunnel: false,
             stage: ForwardStage::Apart,
             head: Vec::new(),
@@ -147,12 +153,7 @@ impl Forwarded {
     }
 
     /// Writes the head for the application, unless it is there already.
-    pub(super) fn write_head(
-        &mut self,
-        request: &Request<'_>,
-        server: &ProxyServer,
-        pseudonym: &[u8],
-    ) -> Result<(), RelayRefusal> {
+    pub(super) fn write_head(&mut self, request: &Request<'_>, pseudonym: &[u8]) -> Result<(), RelayRefusal> {
         if !self.head.is_empty() {
             return Ok(());
         }
@@ -162,14 +163,14 @@ impl Forwarded {
             (false, content) => content,
         };
         self.body.is_chunked = body == BodyIn::Open;
-        let Asker { client, is_secured, is_trusted } = self.asker;
+        let Asker { peer, is_secured, is_trusted } = self.asker;
         // A client of HTTP/1.0 may name no host, and most applications refuse a request without one.
-        let address = match server {
-            ProxyServer::Internet(address) => address.to_string(),
-            ProxyServer::Unix(_) => "localhost".to_owned(),
+        let address = match self.application.servers.first().map(|server| &server.address) {
+            Some(ProxyServer::Internet(address)) => address.to_string(),
+            Some(ProxyServer::Unix(_)) | None => "localhost".to_owned(),
         };
         let forwarding = Forwarding {
-            client,
+            client: peer,
             is_secured,
             trusts: is_trusted,
             host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
@@ -189,7 +190,7 @@ impl Forwarded {
         }
         let mut types =
             Fields::new(&head.fields).iter().filter(|field| field.0.eq_ignore_ascii_case(b"content-type"));
-        types.any(|(_, value)| value.starts_with(b"text/event-stream"))
+        types.any(|(_, value)| value.to_ascii_lowercase().starts_with(b"text/event-stream"))
     }
 
     /// What is held for the exchange, in bytes.
@@ -199,12 +200,13 @@ impl Forwarded {
     }
 }
 
-/// Whether a request asks for another protocol on its connection.
+/// Whether a request asks for a WebSocket on its connection. Other protocols are not passed on: by `h2c` a
+/// client could speak to the application past all rules.
 fn asks_upgrade(request: &Request<'_>) -> bool {
     let mut options = request.values(b"connection").flat_map(|value| value.split(|byte| *byte == b','));
     request.version == Version::Http11
         && request.content == BodyIn::None
-        && request.values(b"upgrade").next().is_some()
+        && request.values(b"upgrade").any(|value| value.eq_ignore_ascii_case(b"websocket"))
         && options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
 }
 
@@ -212,7 +214,11 @@ impl RelayedAnswer {
     /// Keeps a piece until there is room for it.
     pub(super) fn keep(&mut self, piece: &[u8]) {
         self.kept_bytes += piece.len();
-        self.kept.push_back(piece.to_vec());
+        match self.kept.back_mut() {
+            // Small pieces are joined, or each would cost more than its bytes.
+            Some(last) if last.len() + piece.len() <= KEPT_PIECE_BYTES => last.extend_from_slice(piece),
+            _ => self.kept.push_back(piece.to_vec()),
+        }
     }
 
     /// Sends a piece, or keeps it behind those that wait.
@@ -258,5 +264,21 @@ impl RelayedAnswer {
     /// Drops all that came of it.
     pub(super) fn forget(&mut self) {
         *self = Self { is_open: self.is_open, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_that_wait_cost_little_more_than_their_bytes() {
+        let mut answer = RelayedAnswer::default();
+        (0..100_000).for_each(|_| answer.keep(b"x"));
+        assert_eq!(answer.kept_bytes(), 100_000);
+        let capacity: usize = answer.kept.iter().map(Vec::capacity).sum();
+        assert!(answer.kept.len() <= 7 && capacity < 250_000, "{} of {capacity}", answer.kept.len());
+        answer.keep(&vec![b'y'; 50_000]);
+        assert_eq!((answer.take_kept().len(), answer.kept_bytes()), (150_000, 0));
     }
 }

@@ -99,6 +99,10 @@ impl Links {
 
     /// A link serves nobody any more, and may serve the next.
     pub(super) fn rest(&mut self, upstream: Upstream, config: &ProxyConfig, outbox: &Outbox) {
+        if self.all.len() >= config.links_max as usize {
+            // Another server may be asked next, and there is no other link to be had.
+            return self.close(upstream, outbox);
+        }
         let Some(link) = self.all.get_mut(&upstream) else { return };
         (link.exchange, link.rests_since_ms) = (None, outbox.now_ms());
         self.at_rest.entry(key(&link.server)).or_default().push(upstream);

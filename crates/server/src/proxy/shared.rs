@@ -32,8 +32,6 @@ pub struct ProxyShared {
     /// Bytes that are held for slow clients.
     held_bytes: AtomicU64,
     post: OnceLock<Post<Mail>>,
-    /// When a worker asked last, by the workers' clock.
-    pub(super) now_ms: AtomicU64,
     pub(super) notice: Notice,
     /// Whether some request stands in line, for the thread that looks after them.
     has_lines: Mutex<bool>,
@@ -52,7 +50,6 @@ impl ProxyShared {
             applications: Mutex::default(),
             held_bytes: AtomicU64::new(0),
             post: OnceLock::new(),
-            now_ms: AtomicU64::new(0),
             notice,
             has_lines: Mutex::new(false),
             line_began: Condvar::new(),
@@ -129,7 +126,7 @@ impl ProxyShared {
 
     /// Figures for people.
     pub fn figures(&self) -> ProxyFigures {
-        let now_ms = self.now_ms.load(Relaxed);
+        let now_ms = monotonic_ns() / 1_000_000;
         let known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
         let mut servers: Vec<ProxyServerFigures> = known
             .values()

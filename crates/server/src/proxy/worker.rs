@@ -40,6 +40,8 @@ pub(crate) struct ProxyWorker {
     links: Links,
     /// Chance, for the choice of servers (xorshift64*).
     chance: u64,
+    /// Exchanges that are worked on beside the places: streams, tunnels, those whose clients are slow.
+    beside: u32,
     /// News of places, before they are told.
     news: Vec<PlaceNews>,
     /// When the worker's turn began that asked last.
@@ -54,6 +56,7 @@ impl ProxyWorker {
             exchanges: HashMap::new(),
             links: Links::default(),
             chance: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(worker) + 1),
+            beside: 0,
             news: Vec::new(),
             now_ms: 0,
         }
@@ -72,12 +75,14 @@ impl ProxyWorker {
         answer: Answer<'_>,
     ) -> Answered {
         self.now_ms = answer.outbox().now_ms();
-        self.shared.now_ms.store(self.now_ms, Relaxed);
         let Some(application) = self.application(errand.application) else {
             return self.answer_failure(Failure::Unreachable, &errand.lines, request, answer);
         };
-        let (peer, client) = (answer.peer(), answer.client(request));
-        let asker = Asker { client, is_secured: answer.is_secured(), is_trusted: peer != client };
+        let asker = Asker {
+            peer: answer.peer(),
+            is_secured: answer.is_secured(),
+            is_trusted: answer.is_from_trusted(),
+        };
         let mut forwarded = Forwarded::new(application, request, asker, errand.lines);
         forwarded.is_guarded = errand.is_guarded;
         let (address, owner) = (answer.address(), OwnerPart::Proxy.into());
@@ -85,6 +90,7 @@ impl ProxyWorker {
             self.exchanges.insert(address, forwarded);
             return answer.read(request).owned_by(owner);
         }
+        self.judge(&mut forwarded, request);
         self.want_place(&mut forwarded, None, address);
         self.advance(forwarded, request, answer).owned_by(owner)
     }
@@ -99,6 +105,13 @@ impl ProxyWorker {
             answer.interim(request, Status::EARLY_HINTS, &fields);
         }
         self.advance(forwarded, request, answer)
+    }
+
+    /// Writes the head for the application before a place is asked for: what is not passed on takes none.
+    fn judge(&self, forwarded: &mut Forwarded, request: &Request<'_>) {
+        if let Err(refusal) = forwarded.write_head(request, &self.shared.pseudonym) {
+            forwarded.failure = Some(Failure::Refused(refusal));
+        }
     }
 
     /// Answers a request if it can be, begins to have it worked on if it has a place, or waits on.
@@ -141,8 +154,10 @@ impl ProxyWorker {
             reading.interim(request, Status::EARLY_HINTS, &fields);
         }
         match body {
-            Some(Body::Piece(piece)) => self.take_body(&mut forwarded, piece, address, reading.outbox()),
-            Some(Body::End) => self.end_body(&mut forwarded, address, reading.outbox()),
+            Some(Body::Piece(piece)) => {
+                self.take_body(&mut forwarded, piece, request, address, reading.outbox());
+            }
+            Some(Body::End) => self.end_body(&mut forwarded, request, address, reading.outbox()),
             None => {}
         }
         self.begin_if_placed(&mut forwarded, request, address, reading.outbox());
@@ -176,7 +191,7 @@ impl ProxyWorker {
         if is_full && !forwarded.answer.is_held {
             forwarded.answer.is_held = true;
             open.outbox().upstreams().hold(link);
-            self.free_place(forwarded);
+            self.free_place_beside(forwarded);
         } else if forwarded.answer.is_held && kept_bytes <= kept_max / 2 {
             forwarded.answer.is_held = false;
             open.outbox().upstreams().go_on(link);

@@ -1,6 +1,7 @@
 //! The proxy as a part: applications that answer for paths of sites.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use staunch_config::Config;
@@ -10,6 +11,7 @@ use staunch_server::metrics::ContentFigures;
 
 use crate::config::Failure;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
+use crate::proxy::Names;
 use crate::{proxy, settings};
 
 /// The proxy of all sites. It stands in the list without an application, too: settings that name one later
@@ -18,6 +20,8 @@ pub(crate) struct ProxyPart {
     shared: Option<Arc<ProxyShared>>,
     /// Ports that the process may connect to.
     ports: BTreeSet<u16>,
+    /// Addresses of names, looked up at the start: once confined, a process cannot ask for others.
+    names: Names,
     /// Names that led nowhere at the start.
     faults: Mutex<Vec<String>>,
 }
@@ -30,16 +34,19 @@ impl ProxyPart {
     /// The workers cannot be counted.
     pub(super) fn open(opening: &BeforeBinding<'_>) -> Result<Self, Failure> {
         if !proxy::is_wanted(opening.config) {
-            return Ok(Self { shared: None, ports: BTreeSet::new(), faults: Mutex::default() });
+            let (ports, names) = (BTreeSet::new(), Names::new());
+            return Ok(Self { shared: None, ports, names, faults: Mutex::default() });
         }
         let workers = settings::workers(&opening.config.network)?.len();
-        let pseudonym = format!("staunch-{:08x}", std::process::id());
+        // Numbers of processes are the same in every container; this is another in each process.
+        let pseudonym = format!("staunch-{:016x}", RandomState::new().hash_one(std::process::id()));
         let config = proxy::of(opening.config, workers);
         let shared = ProxyShared::new(config, &pseudonym, Arc::clone(opening.notice));
-        let (applications, faults) = proxy::looked_up(opening.config);
+        let (names, faults) = proxy::names(opening.config);
+        let applications = proxy::applications_at(opening.config, &names);
         shared.know(&applications);
         let (shared, ports) = (Some(shared), proxy::ports(opening.config));
-        Ok(Self { shared, ports, faults: Mutex::new(faults) })
+        Ok(Self { shared, ports, names, faults: Mutex::new(faults) })
     }
 
     /// What the workers share.
@@ -87,10 +94,17 @@ impl Part for ProxyPart {
 
     fn prepare<'a>(&'a self, new: &'a NewSettings<'_>) -> Result<Commit<'a>, Refusal> {
         self.refuse_other_ports(new)?;
-        let (applications, faults) = proxy::looked_up(new.config);
+        if self.shared.is_some()
+            && let Some(name) = proxy::new_name(new.config, &self.names)
+        {
+            return Err(Refusal::Beyond(format!(
+                "proxy: {name} has to be looked up, which this process cannot"
+            )));
+        }
+        let applications = proxy::applications_at(new.config, &self.names);
         Ok(Box::new(move || {
             self.shared.iter().for_each(|shared| shared.know(&applications));
-            faults
+            Vec::new()
         }))
     }
 

@@ -8,6 +8,7 @@ use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use staunch_config::key::{Form, Key};
+use staunch_config::units::server_address;
 
 use super::Loader;
 
@@ -31,7 +32,9 @@ impl Args for Flags {
         let help = "File with settings; flags and STAUNCH_... variables go before it";
         let file = Arg::new("config").long("config").short('c').value_name("FILE").help(help);
         let command = command.arg(file.value_parser(value_parser!(PathBuf)));
-        staunch_config::flags().fold(command, |command, (title, key)| command.arg(argument(title, key)))
+        // What only applications need is told by `staunch proxy --help`: the help has to be read at once.
+        let argument = |(title, key)| argument(title, key).hide(title == PROXY_GROUP);
+        staunch_config::flags().map(argument).fold(command, Command::arg)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -64,6 +67,8 @@ pub(crate) struct ProxyArguments {
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyFlags(pub(crate) Loader);
 
+/// The heading of the keys that only applications need.
+const PROXY_GROUP: &str = "Proxy";
 /// The key of servers that answer.
 const PROXY: &str = "proxy";
 
@@ -77,7 +82,7 @@ impl ProxyFlags {
 impl Args for ProxyFlags {
     fn augment_args(command: Command) -> Command {
         let servers = staunch_config::flags().find(|(_, key)| key.name == PROXY).map(|(_, key)| {
-            let parser = Checked { check: key.check, word: (key.word)() };
+            let parser = Checked { check: |text| server_address(text).map(drop), word: (key.word)() };
             let help = "Servers of the application, such as 127.0.0.1:8000, 8000 or unix:/run/app.sock";
             Arg::new(PROXY)
                 .value_name("SERVER")

@@ -38,7 +38,8 @@ pub(crate) fn page(admin: &str, path: &str) -> Result<String, String> {
     })?;
     match answer.split_once("\r\n\r\n") {
         Some((head, body)) if head.starts_with("HTTP/1.1 200 ") => Ok(body.to_owned()),
-        Some((head, body)) if head.starts_with("HTTP/1.1 404 ") => {
+        // In words, where our own says so: a site has a page for people.
+        Some((head, body)) if head.starts_with("HTTP/1.1 404 ") && !body.starts_with('<') => {
             Err(format!("{admin}: {}", body.trim_end()))
         }
         _ => Err(format!("{admin} is no admin address of staunch")),

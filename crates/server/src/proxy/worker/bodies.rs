@@ -3,8 +3,8 @@
 //! A body must never be sent to a server that the request has no place at.
 
 use staunch_engine::{Address, Body, Open, Outbox, Piece, Upstream};
-use staunch_protocol::BodyIn;
 use staunch_protocol::http1::BodyOut;
+use staunch_protocol::{BodyIn, Request};
 
 use super::ProxyWorker;
 use crate::proxy::exchange::{ForwardStage, Forwarded};
@@ -15,6 +15,7 @@ impl ProxyWorker {
         &mut self,
         forwarded: &mut Forwarded,
         piece: &[u8],
+        request: &Request<'_>,
         address: Address,
         outbox: &Outbox,
     ) {
@@ -23,18 +24,30 @@ impl ProxyWorker {
         }
         forwarded.body.kept.extend_from_slice(piece);
         let is_long = forwarded.body.kept.len() > self.shared.config.body_bytes_kept;
-        if matches!(forwarded.stage, ForwardStage::Apart) && (is_long || !self.shared.has_room()) {
+        let is_undecided = forwarded.failure.is_none() && forwarded.answer.head.is_none();
+        let is_apart = is_undecided && matches!(forwarded.stage, ForwardStage::Apart);
+        if is_apart && (is_long || !self.shared.has_room()) {
             forwarded.body.is_streamed = true;
+            self.judge(forwarded, request);
             self.want_place(forwarded, None, address);
         }
     }
 
     /// The body of a request is there.
-    pub(super) fn end_body(&mut self, forwarded: &mut Forwarded, address: Address, outbox: &Outbox) {
+    pub(super) fn end_body(
+        &mut self,
+        forwarded: &mut Forwarded,
+        request: &Request<'_>,
+        address: Address,
+        outbox: &Outbox,
+    ) {
         forwarded.body.has_ended = true;
         match forwarded.stage {
             ForwardStage::AtWork(_, link, _) => end_body(link, forwarded.body.is_chunked, outbox),
-            ForwardStage::Apart if forwarded.failure.is_none() => self.want_place(forwarded, None, address),
+            ForwardStage::Apart if forwarded.failure.is_none() && forwarded.answer.head.is_none() => {
+                self.judge(forwarded, request);
+                self.want_place(forwarded, None, address);
+            }
             ForwardStage::Apart | ForwardStage::InLine(_) | ForwardStage::Placed(..) => {}
         }
     }

@@ -69,7 +69,7 @@ impl ProxyWorker {
         match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
             Ok(Relayed::More) if forwarded.is_stream() => {
                 outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
-                self.free_place(&mut forwarded);
+                self.free_place_beside(&mut forwarded);
             }
             Ok(Relayed::More) => {}
             Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
@@ -120,6 +120,7 @@ impl ProxyWorker {
     /// The answer of a server is complete: its place and its link are for others.
     pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
         self.free_place(forwarded);
+        self.end_beside(forwarded);
         let ForwardStage::AtWork(server, link, _) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
         else {
@@ -146,6 +147,7 @@ impl ProxyWorker {
         address: Address,
         outbox: &Outbox,
     ) {
+        self.end_beside(forwarded);
         let ForwardStage::AtWork(server, _, since_ms) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
         else {
@@ -176,7 +178,7 @@ impl ProxyWorker {
             && (forwarded.is_idempotent || !may_have_sent)
             && !trouble.is_slow();
         forwarded.answer.forget();
-        if may_repeat && forwarded.application.may_retry() {
+        if may_repeat && (!may_have_sent || forwarded.application.may_retry()) {
             return self.retry(forwarded, &server, address);
         }
         forwarded.failure = Some(trouble.failure());

@@ -47,6 +47,14 @@ impl ProxyWorker {
 
     /// Asks for a place at a server.
     pub(super) fn want_place(&mut self, forwarded: &mut Forwarded, but: Option<usize>, address: Address) {
+        if forwarded.failure.is_some() {
+            return;
+        }
+        if forwarded.application.servers.is_empty() {
+            // None of its names leads anywhere.
+            forwarded.failure = Some(Failure::Unreachable);
+            return;
+        }
         let now_ms = self.now_ms;
         let application = Arc::clone(&forwarded.application);
         let index = application.choose(self.draw(), but, now_ms);
@@ -83,10 +91,6 @@ impl ProxyWorker {
         else {
             return;
         };
-        if let Err(refusal) = forwarded.write_head(request, &server.get().address, &self.shared.pseudonym) {
-            forwarded.failure = Some(Failure::Refused(refusal));
-            return self.give_back(&server, GivenBack::Unanswered);
-        }
         let config = &self.shared.config;
         let link = self.links.open(&server, address, forwarded.is_idempotent, config, outbox);
         let Some(link) = link else {
@@ -101,10 +105,30 @@ impl ProxyWorker {
         }
         forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
         send_request(forwarded, link, request.content, outbox);
+        if !forwarded.body.has_ended {
+            // Whose body is slow must not keep others from being worked on.
+            self.free_place_beside(forwarded);
+        }
+    }
+
+    /// Work goes on beside the places, for as long as its client likes: at most half of the links do so.
+    pub(super) fn free_place_beside(&mut self, forwarded: &mut Forwarded) {
+        let has_place = matches!(forwarded.stage, ForwardStage::AtWork(_, _, Some(_)));
+        if has_place && self.beside < self.shared.config.links_max.div_ceil(2) {
+            self.beside += 1;
+            forwarded.is_beside = true;
+            self.free_place(forwarded);
+        }
+    }
+
+    /// Work beside the places has ended.
+    pub(super) fn end_beside(&mut self, forwarded: &mut Forwarded) {
+        self.beside -= u32::from(std::mem::take(&mut forwarded.is_beside));
     }
 
     /// Gives back the place of a request, or leaves the line, and forgets its link.
     pub(super) fn abandon(&mut self, forwarded: &mut Forwarded, address: Address) {
+        self.end_beside(forwarded);
         match std::mem::replace(&mut forwarded.stage, ForwardStage::Apart) {
             ForwardStage::Apart => {}
             ForwardStage::InLine(server) => _ = server.get().places.leave(address),
