@@ -168,7 +168,7 @@ impl Health {
 
     fn note(&self, is_failure: bool, now_ms: u64) -> bool {
         if self.ill_ms.load(Relaxed) > 0 {
-            // The server was ill: the first answer says that it is well again, the first failure that it is not.
+            // Behind an illness one answer says that the server is well, and one failure that it is not.
             return self.note_probe(is_failure, now_ms);
         }
         let failures = self.failures.fetch_add(u32::from(is_failure), Relaxed) + u32::from(is_failure);
