@@ -1,4 +1,4 @@
-//! What clients, names and settings may not do to others: each was found by an attack.
+//! Clients, names and settings that would do harm to others: each was found by an attack.
 
 use std::io::Write as _;
 

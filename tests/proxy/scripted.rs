@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::world::PATIENCE;
 
-/// What a scripted application does with a connection: `number` counts them from 0.
+/// The play of a scripted application on a connection: `number` counts them from 0.
 pub(crate) type Script = fn(&mut Scripted, number: usize);
 
 /// A connection of a scripted application.

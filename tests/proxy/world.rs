@@ -47,7 +47,7 @@ impl World {
         (Self { server: Server::spawn(&mut command).expect("a server"), admin: None }, tree)
     }
 
-    /// What this command starts.
+    /// The server that this command starts.
     pub(crate) fn of(command: &mut Command) -> Self {
         Self { server: Server::spawn(command).expect("a server"), admin: None }
     }
@@ -156,7 +156,7 @@ impl Client {
     }
 }
 
-/// What is asked of an answer.
+/// Words of an answer.
 pub(crate) trait Told {
     fn text(&self) -> String;
 }

@@ -199,7 +199,7 @@ impl std::fmt::Display for ServerAddress {
     }
 }
 
-/// What an application is called: its servers, as they are configured.
+/// The name of an application: its servers, as they are configured.
 pub fn application_name(servers: &[ServerAddress]) -> String {
     servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,8 @@
 //! The scenario `proxy-overload`: applications of known capacity behind proxies, offered ten times of it.
 //!
-//! It owns the peers' configurations, each as its package installs it, and the bars on goodput and on work
-//! that was done for nobody. The applications sleep, so that neither they nor the machine's speed decide what
-//! can be served; they count their own answers. Every proxy has one configuration for all applications.
+//! The scenario owns the peers' configurations, each as its package installs it, and the bars on goodput and
+//! on work that was done for nobody. The applications sleep, so that neither they nor the machine's speed
+//! decide what can be served; they count their own answers. Every proxy has one configuration for all.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -38,7 +38,7 @@ const OVERLOAD: u32 = 10;
 /// Seconds before those that count, in which a proxy may learn.
 const LEARNING_S: u32 = 10;
 
-/// What stands before the application.
+/// The proxy that stands before the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proxy {
     Nothing,
