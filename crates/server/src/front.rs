@@ -290,7 +290,8 @@ impl Handler for Front {
             // A reload may have given the host to another site since: that one judges the body, or has none.
             match front.live_of_host(request.host) {
                 Some((_, part)) => part.collected(&body, request, answer),
-                None => front.answer_by_site(request, answer),
+                // Not by an application: the body that it would get is gone.
+                None => front.sites.answer(request, answer),
             }
         })
     }

@@ -55,6 +55,7 @@ enum Subcommands {
     /// Serve a directory over HTTP and HTTPS
     Serve(Box<config::Arguments>),
     /// Pass requests on to an application, and keep it at its peak
+    #[command(after_help = "staunch proxy explain [--admin ADDR] says how the limits of servers came to be.")]
     Proxy(Box<config::ProxyArguments>),
     /// Say how the limits of applications came to be in the last minute: `staunch proxy explain`
     #[command(hide = true)]

@@ -28,10 +28,10 @@ const COUNT_MS: u64 = 31;
 const STEPS_KEPT_MS: u64 = 60_000;
 /// Most steps that are kept, whatever happens in that time: four a second.
 const STEPS_KEPT_MAX: usize = 240;
-/// Longest time that refused clients are asked to stay away, in seconds.
+/// Longest time that refused clients are asked to stay away, in seconds: people do not wait for longer.
 const SPREAD_S_MAX: u32 = 30;
 
-/// What sets the limit of a server.
+/// The rule for the limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlacesLimit {
     /// The law ([`LimitLaw`]).
@@ -76,6 +76,8 @@ pub enum GivenBack {
     },
     /// There was no answer, or nobody waits for it any more.
     Unanswered,
+    /// The server goes on beside its places: neither an answer nor its time can be counted.
+    Beside,
 }
 
 /// Figures of a server's places, for people.
@@ -100,11 +102,11 @@ pub struct PlacesFigures {
 /// A moment in the life of a server's places, for people.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlacesStep {
-    /// When, in milliseconds of the workers' clock.
+    /// The moment, in milliseconds of the workers' clock.
     pub at_ms: u64,
     /// The figures then.
     pub figures: PlacesFigures,
-    /// What the law was about; `None` where no law sets the limit.
+    /// The reason of the law's last step; `None` where no law sets the limit.
     pub reason: Option<LawReason>,
 }
 
@@ -126,18 +128,18 @@ pub struct Places {
     desk: Mutex<Desk>,
 }
 
-/// What takes a lock: only while requests wait, and some thirty times a second.
+/// The part behind a lock, which is taken while requests wait, and some thirty times a second.
 #[derive(Debug)]
 struct Desk {
     law: Option<LimitLaw>,
-    /// What was measured where no law does.
+    /// The rate and the time in work where no law knows them.
     measured: Served,
     line: WaitingLine,
     /// Exchanges that wait, and since when.
     queue: VecDeque<(Address, u64)>,
     was_full: bool,
     was_shedding: bool,
-    /// What was decided lately.
+    /// Steps of the last minute.
     steps: VecDeque<PlacesStep>,
 }
 
@@ -223,6 +225,7 @@ impl Places {
                 self.in_work_ms_squared.fetch_add(in_work_ms * in_work_ms, Relaxed);
             }
             GivenBack::Unanswered => _ = self.unanswered.fetch_add(1, Relaxed),
+            GivenBack::Beside => {}
         }
         self.in_work.fetch_sub(1, SeqCst);
         if self.waiting.load(SeqCst) > 0 {
@@ -256,7 +259,7 @@ impl Places {
         self.figures_at(&self.desk())
     }
 
-    /// What was decided in the last minute, the oldest first.
+    /// Steps of the last minute, the oldest first.
     pub fn steps(&self) -> Vec<PlacesStep> {
         self.desk().steps.iter().copied().collect()
     }

@@ -1,6 +1,6 @@
 //! Applications, their servers, and which of these a request goes to.
 //!
-//! It owns what is known of a server's health. It must never ask a server anything.
+//! This module owns the health of servers. It must never ask a server anything.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,11 +37,11 @@ pub(super) struct AppServer {
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
     health: Health,
-    /// When the operator was told of a failure last, in milliseconds of the workers' clock.
+    /// The moment in which the operator was told of a failure last, in milliseconds of the workers' clock.
     told_ms: AtomicU64,
 }
 
-/// What has happened to requests since the start.
+/// Counts of requests and answers since the start.
 #[derive(Debug, Default)]
 pub(super) struct ServerCounts {
     pub(super) answers: AtomicU64,

@@ -49,7 +49,7 @@ pub struct ProxyConfig {
     pub idle_ms: u32,
     /// How long clients wait for an answer, in milliseconds.
     pub patience_ms: u32,
-    /// What sets how many requests a server works on at once.
+    /// The rule for how many requests a server works on at once.
     pub limit: PlacesLimit,
     /// Length of a request's body up to which it is there before a place is asked for, in bytes.
     pub body_bytes_kept: usize,
@@ -76,6 +76,7 @@ impl ProxyConfig {
     }
 }
 
+#[cfg(test)]
 impl Default for ProxyConfig {
     fn default() -> Self {
         Self {

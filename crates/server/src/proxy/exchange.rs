@@ -1,6 +1,6 @@
 //! A request that is passed on, and its answer, from its first byte to its last.
 //!
-//! It owns what is held of both. It must never know a link or a place: who changes the stage does.
+//! An exchange owns the bytes that are held of both. It must never open a link or take a place.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ pub(super) struct Forwarded {
     pub(super) answer: RelayedAnswer,
     pub(super) failure: Option<Failure>,
     pub(super) has_retried: bool,
-    /// What was told last of what is held for the exchange, in bytes.
+    /// Bytes held for the exchange, as they were counted last.
     pub(super) told_bytes: usize,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Asker {
 /// The body of a request.
 #[derive(Debug, Default)]
 pub(super) struct RequestBody {
-    /// What came of it and was not sent, or may have to be sent again.
+    /// Bytes of it that were not sent, or may have to be sent again.
     pub(super) kept: Vec<u8>,
     /// Whether it goes on as it comes: nothing is kept to be sent again.
     pub(super) is_streamed: bool,
@@ -77,7 +77,7 @@ pub(super) struct RequestBody {
     pub(super) has_ended: bool,
 }
 
-/// What came of an answer, and was not sent yet.
+/// The part of an answer that came and was not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct RelayedAnswer {
     pub(super) head: Option<AnswerHead>,
@@ -193,7 +193,7 @@ impl Forwarded {
         types.any(|(_, value)| value.to_ascii_lowercase().starts_with(b"text/event-stream"))
     }
 
-    /// What is held for the exchange, in bytes.
+    /// Bytes that are held for the exchange.
     pub(super) fn held_bytes(&self) -> usize {
         let answer = self.answer.head.as_ref().map_or(0, |head| head.fields.capacity());
         self.head.capacity() + self.body.kept.capacity() + self.answer.kept_bytes + answer

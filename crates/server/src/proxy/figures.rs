@@ -1,6 +1,6 @@
-//! What is known of applications, in a form for pages, metrics and `staunch top`.
+//! Figures of applications, in a form for pages, metrics and `staunch top`.
 //!
-//! It must never take a lock that a request wants for long: a server's desk alone, for a copy.
+//! Figures must never keep a request waiting: of locks a server's desk alone is taken, for a copy.
 
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
@@ -60,7 +60,7 @@ pub struct ProxyServerFigures {
     pub links_opened: u64,
     /// Seconds that answers took, all together.
     pub in_work_s: f64,
-    /// What was decided in the last minute, the oldest first.
+    /// Steps of the last minute, the oldest first.
     pub steps: Vec<ProxyStep>,
 }
 
@@ -79,7 +79,7 @@ pub struct ProxyStep {
     pub rate_per_s: f64,
     /// Seconds that it worked on a request.
     pub work_s: f64,
-    /// What the law was about; empty where none sets the limit.
+    /// The reason of the law's last step; empty where none sets the limit.
     pub reason: String,
 }
 

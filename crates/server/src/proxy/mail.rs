@@ -1,4 +1,4 @@
-//! What one worker tells another of places.
+//! Letters of one worker to another about places.
 
 use staunch_engine::PlaceNews;
 

@@ -1,4 +1,4 @@
-//! What the proxies of all workers share.
+//! The part that the proxies of all workers share.
 //!
 //! It must never forget an application: those of former settings stay, with what is known of their servers.
 
@@ -22,7 +22,7 @@ use crate::problem::Problems;
 /// Time between two looks at lines while there are any: less than a person notices.
 const TEND_LINES_EVERY: Duration = Duration::from_millis(50);
 
-/// What the proxies of all workers share.
+/// The part that the proxies of all workers share.
 pub struct ProxyShared {
     pub(super) config: ProxyConfig,
     /// The server's name in Via, by which a request is known that has come here before.
@@ -40,7 +40,7 @@ pub struct ProxyShared {
 }
 
 impl ProxyShared {
-    /// What proxies share, before an application is known. `pseudonym` is a token that no other proxy on the
+    /// Without an application so far. `pseudonym` is a token that no other proxy on the
     /// way has.
     pub fn new(config: ProxyConfig, pseudonym: &str, notice: Notice) -> Arc<Self> {
         Arc::new(Self {
@@ -57,15 +57,13 @@ impl ProxyShared {
         })
     }
 
-    /// Makes applications known by their names. One that is known with other servers begins anew.
+    /// Makes applications known by their names, each of which stands for the same servers for ever. One that
+    /// is known stays, with all that was learned of it.
     pub fn know(&self, applications: &[(String, Vec<ProxyServer>)]) {
         let mut known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, servers) in applications {
-            let is_same =
-                |one: &Arc<Application>| one.servers.iter().map(|server| &server.address).eq(servers.iter());
-            if !known.get(&**name).is_some_and(is_same) {
-                known.insert((**name).into(), Arc::new(Application::new(name, servers, &self.config)));
-            }
+            let fresh = || Arc::new(Application::new(name, servers, &self.config));
+            known.entry((**name).into()).or_insert_with(fresh);
         }
     }
 
@@ -151,7 +149,7 @@ impl ProxyShared {
         }
     }
 
-    /// What is held for slow clients has changed.
+    /// Counts a change of the bytes that are held for slow clients.
     pub(super) fn hold(&self, before_bytes: usize, bytes: usize) {
         if bytes >= before_bytes {
             self.held_bytes.fetch_add((bytes - before_bytes) as u64, Relaxed);

@@ -1,4 +1,4 @@
-//! A worker's part of the proxy: what the engine asks about exchanges and links.
+//! A worker's part of the proxy, which the engine asks about exchanges and links.
 //!
 //! A worker's part must never wait. `bodies` has the bodies of requests, `placing` asks for places, `hearing`
 //! takes what comes on links, `answering` answers clients.
@@ -22,7 +22,7 @@ use super::shared::ProxyShared;
 use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
 use crate::owner::OwnerPart;
 
-/// What the rules of a site say of a request that is passed on.
+/// A request that is passed on, as the rules of its site have it.
 pub(crate) struct ProxyErrand<'a> {
     /// The application, as it was configured.
     pub(crate) application: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct ProxyWorker {
     beside: u32,
     /// News of places, before they are told.
     news: Vec<PlaceNews>,
-    /// When the worker's turn began that asked last.
+    /// The moment in which the worker's turn began that asked last.
     now_ms: u64,
 }
 
@@ -191,7 +191,7 @@ impl ProxyWorker {
         if is_full && !forwarded.answer.is_held {
             forwarded.answer.is_held = true;
             open.outbox().upstreams().hold(link);
-            self.free_place_beside(forwarded);
+            self.free_place_beside(forwarded, true);
         } else if forwarded.answer.is_held && kept_bytes <= kept_max / 2 {
             forwarded.answer.is_held = false;
             open.outbox().upstreams().go_on(link);

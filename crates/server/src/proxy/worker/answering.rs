@@ -1,4 +1,4 @@
-//! Answers to clients: what a server has answered, or that none has.
+//! Answers to clients: that of a server, or that none has answered.
 //!
 //! Bytes of a server must never be shown in an answer that it did not give.
 
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::proxy::exchange::{Failure, Forwarded};
 
 impl ProxyWorker {
-    /// Answers by what the server has answered.
+    /// Answers with the answer of the server.
     pub(super) fn answer(
         &mut self,
         mut forwarded: Box<Forwarded>,
@@ -77,7 +77,7 @@ impl ProxyWorker {
     }
 }
 
-/// What nginx writes into its log for a client that has left before its answer.
+/// The status that nginx logs for a client that has left before its answer.
 fn client_gone() -> Status {
     Status::from_code(499).unwrap_or(Status::REQUEST_TIMEOUT)
 }

@@ -1,4 +1,4 @@
-//! What happens on links: an answer comes, or it will not.
+//! Links are heard: an answer comes, or it will not.
 //!
 //! A request must never be tried twice that a server may have worked on, unless that harms nobody.
 
@@ -69,7 +69,7 @@ impl ProxyWorker {
         match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
             Ok(Relayed::More) if forwarded.is_stream() => {
                 outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
-                self.free_place_beside(&mut forwarded);
+                self.free_place_beside(&mut forwarded, true);
             }
             Ok(Relayed::More) => {}
             Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
@@ -95,7 +95,7 @@ impl ProxyWorker {
         self.follow(forwarded, address, open, outbox);
     }
 
-    /// What came is passed on, or its client's exchange is woken for it.
+    /// Bytes that came are passed on, or their client's exchange is woken for them.
     pub(super) fn follow(
         &mut self,
         mut forwarded: Box<Forwarded>,
@@ -119,7 +119,7 @@ impl ProxyWorker {
 
     /// The answer of a server is complete: its place and its link are for others.
     pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
-        self.free_place(forwarded);
+        self.free_place(forwarded, true);
         self.end_beside(forwarded);
         let ForwardStage::AtWork(server, link, _) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)

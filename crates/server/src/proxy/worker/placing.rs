@@ -35,10 +35,13 @@ impl ProxyWorker {
         outbox.wake(address);
     }
 
-    /// A server has done its work for an exchange: its place is for others.
-    pub(super) fn free_place(&mut self, forwarded: &mut Forwarded) {
+    /// A server needs its place for an exchange no more. `has_begun`: it has answered, or has begun to.
+    pub(super) fn free_place(&mut self, forwarded: &mut Forwarded, has_begun: bool) {
         let ForwardStage::AtWork(server, _, since_ms) = &mut forwarded.stage else { return };
         let (server, Some(since_ms)) = (server.clone(), since_ms.take()) else { return };
+        if !has_begun {
+            return self.give_back(&server, GivenBack::Beside);
+        }
         let in_work_ms = self.now_ms.saturating_sub(since_ms);
         server.get().counts.in_work_ms.fetch_add(in_work_ms, Relaxed);
         let in_work_ms = u32::try_from(in_work_ms).unwrap_or(u32::MAX);
@@ -106,18 +109,19 @@ impl ProxyWorker {
         forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
         send_request(forwarded, link, request.content, outbox);
         if !forwarded.body.has_ended {
-            // Whose body is slow must not keep others from being worked on.
-            self.free_place_beside(forwarded);
+            // A client whose body is slow must not keep others from being worked on.
+            self.free_place_beside(forwarded, false);
         }
     }
 
     /// Work goes on beside the places, for as long as its client likes: at most half of the links do so.
-    pub(super) fn free_place_beside(&mut self, forwarded: &mut Forwarded) {
+    /// The time until now counts as that of an answer if one `has_begun`.
+    pub(super) fn free_place_beside(&mut self, forwarded: &mut Forwarded, has_begun: bool) {
         let has_place = matches!(forwarded.stage, ForwardStage::AtWork(_, _, Some(_)));
         if has_place && self.beside < self.shared.config.links_max.div_ceil(2) {
             self.beside += 1;
             forwarded.is_beside = true;
-            self.free_place(forwarded);
+            self.free_place(forwarded, has_begun);
         }
     }
 
