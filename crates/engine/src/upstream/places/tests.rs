@@ -128,3 +128,19 @@ fn a_place_given_back_is_never_lost_between_threads() {
     let figures = places.figures();
     assert_eq!((figures.in_work, figures.waiting), (0, 0), "{figures:?}");
 }
+
+#[test]
+fn work_beside_the_places_tells_nothing_of_the_rate() {
+    let rate_after = |how| {
+        let places = Places::new(PlacesLimit::Fixed(1), PATIENCE_MS);
+        assert_eq!([1, 2].map(|slot| ask(&places, slot, 100)), [PlaceAnswer::Taken, PlaceAnswer::Waits]);
+        let mut news = Vec::new();
+        places.give_back(how, 200, &mut news);
+        assert_eq!(news, [PlaceNews { address: address(2), has_place: true }]);
+        let figures = places.figures();
+        assert_eq!((figures.in_work, figures.unanswered), (1, 0));
+        figures.rate
+    };
+    assert!(rate_after(GivenBack::Answered { in_work_ms: 100 }) > 0.0);
+    assert_eq!(rate_after(GivenBack::Beside), 0.0);
+}
