@@ -4,6 +4,7 @@
 //! It owns how bytes reach a body and come back. It must never judge them.  Order of calls on a link: `send`
 //! and `fill` in any order, `half_close` once, drop.
 
+mod application;
 mod session;
 mod simulator;
 mod socket;
@@ -12,9 +13,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+pub use application::{Application, SocketApplication};
 pub use session::SessionBody;
 use session::SessionLink;
-pub use simulator::{SimulatorBody, SimulatorLink};
+pub use simulator::{SIMULATED_APPLICATION, SimulatedApplication, SimulatorBody, SimulatorLink};
 pub use socket::SocketLink;
 
 /// A body to speak with.

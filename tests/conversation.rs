@@ -8,6 +8,8 @@ mod pattern;
 mod read;
 mod text;
 
+use std::net::SocketAddr;
+
 pub use pattern::{Pattern, Saved};
 pub use read::{ParseError, parse};
 pub use text::{Fragment, escape, join, unescape};
@@ -35,11 +37,20 @@ impl Conversation {
         self.only.is_empty() || self.only.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// The text of its file of settings for this served folder, if it has one. Without sites of its own, the
-    /// folder is the site.
-    pub fn settings_for(&self, root: &std::path::Path) -> Option<String> {
+    /// The text of its file of settings for this served folder and this address of its application, if it
+    /// has any. Without sites of its own, the folder is the site, or the application is, with no limit that
+    /// earlier conversations could have changed.
+    pub fn settings_for(&self, root: &std::path::Path, application: Option<SocketAddr>) -> Option<String> {
         let root = root.to_string_lossy();
-        let settings = self.settings.replace("{root}", &root);
+        let mut settings = self.settings.replace("{root}", &root);
+        if let Some(application) = application {
+            let application = application.to_string();
+            if !settings.contains("{application}") {
+                settings.insert_str(0, "proxy = \"{application}\"\n");
+            }
+            let settings = settings.replace("{application}", &application);
+            return Some(format!("workers = 1\nproxy_limit = \"off\"\n{settings}"));
+        }
         match settings.as_str() {
             "" => None,
             text if text.contains("[[site]]") => Some(settings),
@@ -57,6 +68,11 @@ impl Conversation {
             })
         }
         any(&self.steps)
+    }
+
+    /// Whether requests of it are passed on to an application, which it plays as well.
+    pub fn has_application(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.action, Action::Application(_)))
     }
 }
 
@@ -76,6 +92,10 @@ pub enum Action {
     Send(Vec<Fragment>),
     /// A response must come.
     Expect(Expectation),
+    /// These bytes must come.
+    ExpectBytes(Vec<Fragment>),
+    /// A response of this status must begin, or has begun, and its connection end before it is whole.
+    ExpectCut(Option<u16>),
     /// The peer must end the connection in an orderly way, with nothing more sent.
     Closed,
     /// The connection must still answer: an `OPTIONS *` is sent and its answer read.
@@ -92,13 +112,17 @@ pub enum Action {
     Change(Change),
     /// Repeat these steps, each time on a new connection, until they hold or ten seconds are over.
     Eventually(Vec<Step>),
+    /// The application does this on its connection with the server. Nothing else in it is an application's.
+    Application(Box<Action>),
 }
 
-/// An expected response.
+/// An expected response, or an expected request at the application.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
-    /// Allowed status codes.
+    /// Allowed status codes of a response.
     pub statuses: Vec<u16>,
+    /// The request line of a request.
+    pub line: Option<Pattern>,
     /// Rules about fields.
     pub fields: Vec<FieldRule>,
     /// What the body must be, with the line that says so. All must hold.

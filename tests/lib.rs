@@ -10,6 +10,7 @@ pub mod house;
 pub mod module;
 pub mod player;
 pub mod process;
+pub mod request;
 pub mod response;
 pub mod split;
 pub mod suite;

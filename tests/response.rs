@@ -37,7 +37,10 @@ impl Response {
             return Ok(Some((response, head_bytes)));
         }
         let taken = if response.has("Transfer-Encoding") {
-            response.read_chunked(&bytes[head_bytes..])?
+            read_chunked(&bytes[head_bytes..])?.map(|(body, taken)| {
+                response.body = body;
+                taken
+            })
         } else {
             let length = response.content_length()?.ok_or("the response has no length")?;
             let body = bytes[head_bytes..].get(..length);
@@ -115,26 +118,6 @@ impl Response {
         }
         Ok(())
     }
-
-    /// How many bytes the chunked body took, `None` when more must come.
-    fn read_chunked(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
-        let mut at = 0;
-        loop {
-            let Some(end) = find(&bytes[at..], b"\r\n") else { return Ok(None) };
-            let line = String::from_utf8_lossy(&bytes[at..at + end]).into_owned();
-            let length = usize::from_str_radix(&line, 16).map_err(|_| format!("chunk size {line}"))?;
-            at += end + 2;
-            let Some(chunk) = bytes.get(at..at + length + 2) else { return Ok(None) };
-            if !chunk.ends_with(b"\r\n") {
-                return Err("a chunk does not end with CRLF".to_owned());
-            }
-            self.body.extend_from_slice(&chunk[..length]);
-            at += length + 2;
-            if length == 0 {
-                return Ok(Some(at));
-            }
-        }
-    }
 }
 
 /// Whether a text is a date in the form that must be sent (RFC 9110, section 5.6.7).
@@ -155,7 +138,28 @@ fn is_entity_tag(text: &str) -> bool {
     inner.is_some_and(|inner| inner.bytes().all(|byte| byte == 0x21 || (0x23..0x7f).contains(&byte)))
 }
 
-type Fields = Vec<(String, Vec<u8>)>;
+/// Fields in order: name and value.
+pub type Fields = Vec<(String, Vec<u8>)>;
+
+/// A chunked body without trailers, and how many bytes it took; `None` when more must come.
+pub(crate) fn read_chunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let Some(end) = find(&bytes[at..], b"\r\n") else { return Ok(None) };
+        let line = String::from_utf8_lossy(&bytes[at..at + end]).into_owned();
+        let length = usize::from_str_radix(&line, 16).map_err(|_| format!("chunk size {line}"))?;
+        at += end + 2;
+        let Some(chunk) = bytes.get(at..at + length + 2) else { return Ok(None) };
+        if !chunk.ends_with(b"\r\n") {
+            return Err("a chunk does not end with CRLF".to_owned());
+        }
+        body.extend_from_slice(&chunk[..length]);
+        at += length + 2;
+        if length == 0 {
+            return Ok(Some((body, at)));
+        }
+    }
+}
 
 fn read_head(head: &[u8]) -> Result<(u16, Fields), String> {
     let mut lines = split_lines(head)?.into_iter();
@@ -164,6 +168,11 @@ fn read_head(head: &[u8]) -> Result<(u16, Fields), String> {
     let code = status_line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..4));
     let code = code.filter(|code| code.ends_with(' ')).and_then(|code| code[..3].parse::<u16>().ok());
     let status = code.ok_or_else(|| format!("status line: {}", escape(line)))?;
+    Ok((status, read_fields(lines)?))
+}
+
+/// The fields of these lines.
+pub(crate) fn read_fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Fields, String> {
     let mut fields = Vec::new();
     for line in lines {
         let colon = line.iter().position(|&byte| byte == b':').ok_or("a field line without a colon")?;
@@ -174,10 +183,11 @@ fn read_head(head: &[u8]) -> Result<(u16, Fields), String> {
         }
         fields.push((name, line[colon + 1..].trim_ascii().to_vec()));
     }
-    Ok((status, fields))
+    Ok(fields)
 }
 
-fn split_lines(head: &[u8]) -> Result<Vec<&[u8]>, String> {
+/// The lines of a head, which must end with CRLF and have no other control character.
+pub(crate) fn split_lines(head: &[u8]) -> Result<Vec<&[u8]>, String> {
     let mut lines = Vec::new();
     let mut rest = head;
     loop {

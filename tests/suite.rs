@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::body::{Body, SessionBody, SimulatorBody};
+use crate::body::{Application, Body, SIMULATED_APPLICATION, SessionBody, SimulatorBody, SocketApplication};
 use crate::conversation::{Conversation, parse};
 use crate::module::Loaded;
 use crate::player::{Failure, play};
@@ -68,7 +68,11 @@ impl Stage {
 
     /// Whether a conversation is meant for this stage.
     fn takes(self, conversation: &Conversation) -> bool {
-        let held = !matches!(self, Self::Module { .. }) || Loaded::lacks(conversation).is_none();
+        let held = match self {
+            Self::Session => !conversation.has_application(),
+            Self::Module { .. } => !conversation.has_application() && Loaded::lacks(conversation).is_none(),
+            Self::Simulator | Self::Server { .. } => true,
+        };
         held && conversation.is_for(self.names())
     }
 }
@@ -165,8 +169,13 @@ fn group(conversations: &[Conversation], stage: Stage) -> Vec<Vec<&Conversation>
     let mut groups: Vec<Vec<&Conversation>> = Vec::new();
     let mut open: HashMap<_, usize> = HashMap::new();
     for conversation in conversations.iter().filter(|conversation| stage.takes(conversation)) {
-        let key =
-            (&conversation.tree, &conversation.options, &conversation.settings, conversation.changes_tree());
+        let key = (
+            &conversation.tree,
+            &conversation.options,
+            &conversation.settings,
+            conversation.changes_tree(),
+            conversation.has_application(),
+        );
         match open.get(&key).copied() {
             Some(index) if !conversation.changes_tree() && groups[index].len() < GROUP_MAX => {
                 groups[index].push(conversation);
@@ -211,6 +220,7 @@ fn end(served: &mut Option<ServedTree>, outcome: &mut Outcome) {
 /// A tree with its body, and the process behind it.
 struct ServedTree {
     body: Body,
+    application: Option<Application>,
     tree: Tree,
     _server: Served,
 }
@@ -239,41 +249,53 @@ fn run_once(
             came,
         })?),
     };
-    play(conversation, &ready.tree, &mut ready.body, split)
+    play(conversation, &ready.tree, &mut ready.body, ready.application.as_mut(), split)
 }
 
 fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<ServedTree, String> {
     let tree = Tree::with(&conversation.tree).map_err(|error| format!("the tree: {error}"))?;
-    match stage {
+    let (body, application, server) = match stage {
         Stage::Session => {
             let body = SessionBody::new(tree.root(), &conversation.options);
-            Ok(ServedTree { body: Body::Session(Box::new(body)), tree, _server: Served::Here })
+            (Body::Session(Box::new(body)), None, Served::Here)
         }
         Stage::Simulator => {
-            let settings = conversation.settings_for(tree.root());
+            let address = conversation.has_application().then_some(SIMULATED_APPLICATION);
+            let settings = conversation.settings_for(tree.root(), address);
             let body = SimulatorBody::new(tree.root(), &conversation.options, settings, seed)?;
-            Ok(ServedTree { body: Body::Simulator(body), tree, _server: Served::Here })
+            let application = address.map(|_| Application::Simulator(body.application()));
+            (Body::Simulator(body), application, Served::Here)
         }
         Stage::Server { io } => {
-            let mut arguments = vec!["--io", io];
-            arguments.extend(conversation.options.iter().map(String::as_str));
-            let server = match conversation.settings_for(tree.root()) {
-                None => Server::start(tree.root(), &arguments)?,
-                Some(settings) => {
-                    let file = tree.root().with_file_name("staunch.toml");
-                    std::fs::write(&file, settings).map_err(|error| error.to_string())?;
-                    Server::spawn(process::serve_by(&file).args(arguments))?
-                }
-            };
+            let wanted = conversation.has_application();
+            let application = wanted.then(SocketApplication::listen).transpose()?;
+            let settings =
+                conversation.settings_for(tree.root(), application.as_ref().map(SocketApplication::address));
+            let server = start(conversation, &tree, io, settings)?;
             let body = Body::Server(server.address());
-            Ok(ServedTree { body, tree, _server: Served::Process { _server: server } })
+            (body, application.map(Application::Socket), Served::Process { _server: server })
         }
         Stage::Module { mode } => {
             let module = Loaded::with(tree.root(), mode, &conversation.options)?;
-            let body = Body::Server(module.address());
-            Ok(ServedTree { body, tree, _server: Served::Kernel { _module: module } })
+            (Body::Server(module.address()), None, Served::Kernel { _module: module })
         }
-    }
+    };
+    Ok(ServedTree { body, application, tree, _server: server })
+}
+
+/// A server process for a conversation.
+fn start(
+    conversation: &Conversation,
+    tree: &Tree,
+    io: &str,
+    settings: Option<String>,
+) -> Result<Server, String> {
+    let mut arguments = vec!["--io", io];
+    arguments.extend(conversation.options.iter().map(String::as_str));
+    let Some(settings) = settings else { return Server::start(tree.root(), &arguments) };
+    let file = tree.root().with_file_name("staunch.toml");
+    std::fs::write(&file, settings).map_err(|error| error.to_string())?;
+    Server::spawn(process::serve_by(&file).args(arguments))
 }
 
 fn tell(conversation: &Conversation, stage: Stage, split: Split, failure: &Failure) -> String {

@@ -62,7 +62,7 @@ fn the_files_are_in_order() {
         let (number, words) =
             name.split_once('-').unwrap_or_else(|| panic!("{name} is no letter00000-words"));
         let digits =
-            number.strip_prefix(['b', 'c', 'f', 'r']).unwrap_or_else(|| panic!("{name}: its letter"));
+            number.strip_prefix(['b', 'c', 'f', 'p', 'r']).unwrap_or_else(|| panic!("{name}: its letter"));
         assert!(digits.len() == 5 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{name}: its number");
         assert!(words.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{name}");
         assert!(numbers.insert(number.to_owned()), "{name}: its number is taken");
@@ -90,6 +90,33 @@ fn wrong_conversations_fail() {
         let text = format!("{title}{request}{expectations}");
         let conversation = parse("canary", &text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         let outcome = run(&[conversation], Stage::Session, SEED);
+        assert_eq!(outcome.failures.len(), 1, "nothing failed in:\n{text}");
+        let place = format!("canary.wire:{line}:");
+        assert!(outcome.failures[0].contains(&place), "{place} not in {}", outcome.failures[0]);
+    }
+}
+
+/// Canaries with an application: each must fail where it is wrong.
+#[test]
+fn wrong_conversations_with_an_application_fail() {
+    let request = "> POST /a HTTP/1.1\n> Host: a\n> Content-Length: 2\n>\n>> hi\n";
+    let asked = "upstream < POST /a HTTP/1.1\n";
+    let answered = "upstream > HTTP/1.1 204 No Content\nupstream >\n< 204\n";
+    let table = [
+        ("# Another request.\n", "upstream < POST /b HTTP/1.1\n", answered, 7),
+        ("# A missing field.\n", "upstream < POST /a HTTP/1.1\nupstream < X-A\n", answered, 8),
+        ("# A forbidden field.\n", "upstream < POST /a HTTP/1.1\nupstream <! Via\n", answered, 8),
+        ("# Another body.\n", "upstream < POST /a HTTP/1.1\nupstream = \"ho\"\n", answered, 8),
+        ("# Other bytes.\n", "upstream << GET\n", answered, 7),
+        ("# The connection stays.\n", asked, "upstream > HTTP/1.1 204 No\nupstream >\n< 204\ncut\n", 11),
+        ("# A whole answer.\n", asked, "upstream > HTTP/1.1 204 No\nupstream >\ncut 204\n", 10),
+        ("# Nothing comes of it.\n", asked, "upstream connection second\n", 8),
+        ("# Its body comes too.\n", "upstream < POST /a HTTP/1.1\nupstream = none\n", answered, 0),
+    ];
+    for (title, asked, answered, line) in table {
+        let text = format!("{title}{request}{asked}{answered}");
+        let conversation = parse("canary", &text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        let outcome = run(&[conversation], Stage::Simulator, SEED);
         assert_eq!(outcome.failures.len(), 1, "nothing failed in:\n{text}");
         let place = format!("canary.wire:{line}:");
         assert!(outcome.failures[0].contains(&place), "{place} not in {}", outcome.failures[0]);

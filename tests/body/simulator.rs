@@ -5,21 +5,24 @@
 //! lose a byte: the network is unkind, not faulty.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_config::key::Form;
-use staunch_config::{File, Sources};
+use staunch_config::{Config, File, Sources};
 use staunch_engine::{
-    Address, Answer, Answered, Departure, Handler, Mailbox, Outbox, Owner, Post, Stats, Worker,
+    Address, Answer, Answered, Body, ClientPolicy, Departure, Finished, Handler, Mailbox, Open, Outbox,
+    Owner, PlacesLimit, Post, Reading, Refused, Stats, Upstream, UpstreamEvent, Worker,
 };
-use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
+use staunch_netio::{Capacity, Io};
 use staunch_protocol::{Request, Timeouts};
-use staunch_server::{Front, FrontParts, SiteConfig, SitesShared};
+use staunch_server::{Front, FrontParts, ProxyConfig, ProxyServer, ProxyShared, SitesShared};
 
 use super::End;
 use super::session::timeouts;
@@ -31,6 +34,10 @@ mod sites;
 /// How long the site's threads may take for an answer.
 const REAL_MS_MAX: u64 = 20_000;
 const CONNECTIONS_MAX: u32 = 64;
+/// Connections that its application may have at a time, and that it is ready to accept.
+const LINKS_MAX: u32 = 16;
+/// Where the application of a simulated worker listens.
+pub const SIMULATED_APPLICATION: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 80)), 8080);
 
 /// A worker on a simulated network.
 pub struct SimulatorBody {
@@ -49,6 +56,8 @@ struct World {
     /// Requests given to the site. Those not yet answered are owed by its threads.
     asked: Rc<Cell<u64>>,
     stats: Arc<Stats>,
+    /// Whether requests are passed on: what is not answered may be owed by an application.
+    has_application: bool,
 }
 
 /// The front of a site, counting what it is asked.
@@ -84,6 +93,52 @@ impl Handler for Counting {
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.front.resume(mail, request, answer)
     }
+
+    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.front.woken(request, answer)
+    }
+
+    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.front.collected(body, request, answer)
+    }
+
+    fn reading(&mut self, body: Option<Body<'_>>, request: &Request<'_>, reading: Reading<'_>) -> Answered {
+        self.front.reading(body, request, reading)
+    }
+
+    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        self.front.body(body, open);
+    }
+
+    fn ready(&mut self, open: &mut Open<'_>) {
+        self.front.ready(open);
+    }
+
+    fn mail(&mut self, owner: Owner, mail: Self::Mail, outbox: &Outbox) {
+        self.front.mail(owner, mail, outbox);
+    }
+
+    fn upstreams_max(&self) -> u32 {
+        self.front.upstreams_max()
+    }
+
+    fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        self.front.upstream(upstream, event, open, outbox);
+    }
+
+    fn finished(&mut self, finished: &Finished<'_>) {
+        self.front.finished(finished);
+    }
+
+    fn refused(&mut self, refused: &Refused<'_>) {
+        self.front.refused(refused);
+    }
 }
 
 impl SimulatorBody {
@@ -92,21 +147,33 @@ impl SimulatorBody {
     /// # Errors
     /// What keeps the site from starting, or an argument that means nothing here.
     pub fn new(root: &Path, options: &[String], settings: Option<String>, seed: u64) -> Result<Self, String> {
-        let network = Simulated::new(seed, Faults::GENTLE, CONNECTIONS_MAX);
+        let capacity = Capacity { connected: LINKS_MAX, accepted: CONNECTIONS_MAX };
+        let network = Simulated::new(seed, Faults::GENTLE, capacity);
         let mailbox = Arc::new(Mailbox::new(Box::new(network.waker())));
-        let sites =
-            SitesShared::open(site_configs(root, options, settings)?).map_err(|error| error.to_string())?;
+        let config = read(root, options, settings)?;
+        let sites = SitesShared::open(sites::of(&config)).map_err(|error| error.to_string())?;
         sites.start(&Post::new(vec![Arc::clone(&mailbox)])).map_err(|error| error.to_string())?;
         let asked = Rc::new(Cell::new(0));
         let confusion = Confusion::default();
         let (asked_by, confused_by) = (Rc::clone(&asked), Rc::clone(&confusion));
-        let front = Front::new(&FrontParts::of_sites(&sites), 0);
+        let proxy = proxy(&config);
+        let has_application = proxy.is_some();
+        let front = Front::new(&FrontParts { proxy, ..FrontParts::of_sites(&sites) }, 0);
         let handler = Counting { front, asked: asked_by, confusion: confused_by };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
         let mut worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
+        worker.set_clients(ClientPolicy { addresses: has_application, ..ClientPolicy::default() });
         worker.set_http2(!options.windows(2).any(|two| two == ["--http2", "off"]));
-        Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats })), confusion })
+        Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats, has_application })), confusion })
+    }
+
+    /// The application that its requests are passed on to.
+    pub fn application(&self) -> SimulatedApplication {
+        let listening = VecDeque::new();
+        let mut application = SimulatedApplication { world: Rc::clone(&self.world), listening };
+        application.listen();
+        application
     }
 
     /// From now on it remembers heads by their length alone, so that a test can show that it would notice.
@@ -132,7 +199,7 @@ impl World {
             if self.worker.io().now_ms() >= until_ms {
                 return false;
             }
-            let owed = self.asked.get() > self.stats.requests.get();
+            let owed = !self.has_application && self.asked.get() > self.stats.requests.get();
             if owed && !self.worker.io().is_restless() {
                 assert!(real_ms < REAL_MS_MAX, "the site owes an answer for {real_ms} ms");
                 std::thread::sleep(Duration::from_millis(1));
@@ -145,7 +212,50 @@ impl World {
     }
 }
 
-/// A connection to the simulated server.
+/// The application behind a simulated worker.
+pub struct SimulatedApplication {
+    world: Rc<RefCell<World>>,
+    /// Peers to each of which one connection leads.
+    listening: VecDeque<PeerId>,
+}
+
+impl fmt::Debug for SimulatedApplication {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SimulatedApplication")
+    }
+}
+
+impl SimulatedApplication {
+    fn listen(&mut self) {
+        let mut world = self.world.borrow_mut();
+        while self.listening.len() < LINKS_MAX as usize {
+            self.listening.push_back(world.worker.io().listener_at(SIMULATED_APPLICATION, Vec::new()));
+        }
+    }
+
+    /// Waits for the next connection that the worker opens.
+    pub fn accept(&mut self, patience: Duration) -> Option<SimulatorLink> {
+        let peer = *self.listening.front()?;
+        {
+            let mut world = self.world.borrow_mut();
+            let until_ms = world.worker.io().now_ms() + patience.as_millis() as u64;
+            if !world.run(until_ms, |network| network.transcript(peer).accepted) {
+                return None;
+            }
+        }
+        self.listening.pop_front();
+        self.listen();
+        Some(SimulatorLink { world: Rc::clone(&self.world), peer, inbox: Vec::new(), seen_bytes: 0 })
+    }
+
+    /// Whether the worker has opened one more.
+    pub fn has_another(&self) -> bool {
+        let mut world = self.world.borrow_mut();
+        self.listening.front().is_some_and(|peer| world.worker.io().transcript(*peer).accepted)
+    }
+}
+
+/// A connection to the simulated server, or of it to its application.
 pub struct SimulatorLink {
     world: Rc<RefCell<World>>,
     peer: PeerId,
@@ -236,12 +346,8 @@ impl SimulatorLink {
     }
 }
 
-/// What these arguments of `staunch serve` and this file of settings say of sites.
-fn site_configs(
-    root: &Path,
-    options: &[String],
-    settings: Option<String>,
-) -> Result<Vec<SiteConfig>, String> {
+/// What these arguments of `staunch serve` and this file of settings say.
+fn read(root: &Path, options: &[String], settings: Option<String>) -> Result<Config, String> {
     let mut flags = Vec::new();
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -258,6 +364,31 @@ fn site_configs(
     }
     let file = settings.map(|text| File { name: "staunch.toml".to_owned(), text });
     let sources = Sources { flags, environment: Vec::new(), file };
-    let config = staunch_config::read(&sources).map_err(|faults| faults.to_string())?;
-    Ok(sites::of(&config))
+    staunch_config::read(&sources).map_err(|faults| faults.to_string())
+}
+
+/// The proxy, if requests are passed on to the application, with the deadlines of the settings.
+fn proxy(config: &Config) -> Option<Arc<ProxyShared>> {
+    let of_sites = config.sites.iter().any(|site| site.content.proxy.is_some());
+    let of_paths = config.sites.iter().flat_map(|site| &site.paths).any(|rule| rule.proxy.is_some());
+    if !of_sites && !of_paths {
+        return None;
+    }
+    let ms = |time: Duration| time.as_millis() as u32;
+    let proxy = &config.proxy;
+    let told = ProxyConfig {
+        connect_ms: ms(proxy.proxy_connect_timeout),
+        send_ms: ms(config.deadlines.send_timeout),
+        answer_ms: ms(proxy.proxy_answer_timeout),
+        stream_ms: ms(proxy.proxy_stream_timeout),
+        idle_ms: ms(proxy.proxy_keep_alive),
+        patience_ms: ms(proxy.proxy_patience),
+        limit: PlacesLimit::Off,
+        body_bytes_kept: proxy.proxy_body_size as usize,
+        memory_bytes: 256 << 20,
+        links_max: LINKS_MAX,
+    };
+    let shared = ProxyShared::new(told, "staunch-simulated", Arc::new(|_| ()));
+    shared.know(&[(SIMULATED_APPLICATION.to_string(), vec![ProxyServer::Internet(SIMULATED_APPLICATION)])]);
+    Some(shared)
 }

@@ -29,7 +29,14 @@ impl SocketLink {
     /// # Errors
     /// What the system says.
     pub fn connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
+        Self::of(TcpStream::connect_timeout(&address, Duration::from_secs(10))?)
+    }
+
+    /// A connection that there is.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn of(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         Ok(Self { stream, inbox: Vec::new(), end: None, pieces: 0 })

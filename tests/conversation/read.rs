@@ -40,19 +40,30 @@ pub fn parse(name: &str, text: &str) -> Result<Conversation, ParseError> {
     if !has_expectation(&reader.steps) {
         return Err(error("nothing is expected"));
     }
-    Ok(Conversation {
+    let conversation = Conversation {
         name: name.to_owned(),
         only: reader.only,
         options: reader.options,
         settings: reader.settings,
         tree: reader.tree,
         steps: reader.steps,
-    })
+    };
+    let asks = conversation.steps.iter().find(|step| matches!(step.action, Action::Open));
+    match asks {
+        Some(step) if conversation.has_application() => {
+            let message = "`open` asks what an application would have to answer".to_owned();
+            Err(ParseError { line: step.line, message })
+        }
+        _ => Ok(conversation),
+    }
 }
 
 fn has_expectation(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
-        Action::Expect(_) | Action::Closed | Action::Open => true,
+        Action::Expect(_) | Action::ExpectBytes(_) | Action::ExpectCut(_) | Action::Closed | Action::Open => {
+            true
+        }
+        Action::Application(action) => matches!(**action, Action::Expect(_)),
         Action::Eventually(inner) => has_expectation(inner),
         _ => false,
     })
@@ -81,6 +92,10 @@ impl Reader {
             ">" => self.send(line, rest, b"\r\n"),
             ">>" => self.send(line, rest, b""),
             "<" => self.expect_line(line, rest),
+            "<<" => {
+                let bytes = unescape(rest)?;
+                self.push(line, Action::ExpectBytes(bytes))
+            }
             "<!" => self.field_rule(line, rest, true),
             "=" => {
                 let rule = body_rule(rest)?;
@@ -101,6 +116,7 @@ impl Reader {
                 let inner = std::mem::replace(&mut self.steps, outer);
                 self.push(line, Action::Eventually(inner))
             }
+            "upstream" => self.application_line(line, rest),
             "eventually" => {
                 if self.outer.is_some() {
                     return Err("`eventually` inside `eventually`".to_owned());
@@ -110,6 +126,39 @@ impl Reader {
             }
             _ => self.directive(line, word, rest),
         }
+    }
+
+    /// A line about the application: as those about the client, but that it expects requests.
+    fn application_line(&mut self, line: usize, text: &str) -> Result<(), String> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        if self.outer.is_some() {
+            return Err("`upstream` inside `eventually`".to_owned());
+        }
+        if word == "<" && rest.ends_with(" HTTP/1.1") {
+            let line_of_request = Some(Pattern::parse(rest)?);
+            let expectation = Expectation { line: line_of_request, ..Expectation::default() };
+            return self.push(line, Action::Application(Box::new(Action::Expect(expectation))));
+        }
+        match word {
+            "<" if rest.starts_with(|first: char| first.is_ascii_digit()) => {
+                return Err("an application gets requests, which have no status".to_owned());
+            }
+            ">" | ">>" | "<" | "<<" | "<!" | "=" | "split" | "close" | "half-close" | "reset"
+            | "connection" => {}
+            _ => return Err(format!("`upstream {word}` is no word of this language")),
+        }
+        // The line is read as one about a client, behind the application's last step, and turned.
+        let last = self.steps.pop_if(|step| matches!(step.action, Action::Application(_)));
+        let before = std::mem::take(&mut self.steps);
+        self.steps.extend(last.map(|step| match step.action {
+            Action::Application(action) => Step { line: step.line, action: *action },
+            action => Step { line: step.line, action },
+        }));
+        let outcome = self.line(line, text);
+        let turned = std::mem::replace(&mut self.steps, before);
+        let turn = |step: Step| Step { line: step.line, action: Action::Application(Box::new(step.action)) };
+        self.steps.extend(turned.into_iter().map(turn));
+        outcome
     }
 
     fn directive(&mut self, line: usize, word: &str, rest: &str) -> Result<(), String> {
@@ -128,6 +177,11 @@ impl Reader {
                 self.settings.push('\n');
             }
             "close" => self.push(line, Action::Closed)?,
+            "cut" => {
+                let status = |rest: &str| rest.parse().map_err(|_| format!("cut STATUS, not `{rest}`"));
+                let status = if rest.is_empty() { None } else { Some(status(rest)?) };
+                self.push(line, Action::ExpectCut(status))?;
+            }
             "open" => self.push(line, Action::Open)?,
             "half-close" => self.push(line, Action::HalfClose)?,
             "reset" => self.push(line, Action::Reset)?,
@@ -179,7 +233,9 @@ impl Reader {
     fn expectation(&mut self) -> Result<&mut Expectation, String> {
         match self.steps.last_mut() {
             Some(Step { action: Action::Expect(expectation), .. }) => Ok(expectation),
-            _ => Err("this belongs behind a `< STATUS` line".to_owned()),
+            _ => {
+                Err("this belongs behind a `< STATUS` or `upstream < METHOD TARGET HTTP/1.1` line".to_owned())
+            }
         }
     }
 }
@@ -341,6 +397,11 @@ mod tests {
             ("# a\n> \\q\n< 200\n", 2, "no escape"),
             ("# a\n< 2x0\n", 2, "status codes"),
             ("# a\neventually\n< 200\n", 3, "without `end`"),
+            ("# a\neventually\nupstream > x\n< 200\n", 3, "inside `eventually`"),
+            ("# a\nupstream open\n< 200\n", 2, "no word"),
+            ("# a\nupstream > x\n< 200\nopen\n", 4, "would have to answer"),
+            ("# a\nupstream < 200\n< 200\n", 2, "no status"),
+            ("# a\n< 200\nupstream < Name: b\n", 3, "belongs behind"),
             ("# a\nfile a\n< 200\n", 2, "content"),
             ("< 200\n", 1, "first line"),
         ];

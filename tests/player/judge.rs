@@ -6,10 +6,11 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use super::Failure;
 use crate::conversation::{BodyRule, Coding, Expectation, FieldRule, Saved, escape, join};
-use crate::response::{Response, find};
+use crate::request::Received;
+use crate::response::{Fields, Response, find};
 use crate::tree::Tree;
 
-/// Checks all rules.
+/// Checks all rules about a response.
 ///
 /// # Errors
 /// The first rule that does not hold.
@@ -24,13 +25,11 @@ pub(super) fn judge(
         let expected = format!("status {:?}", expectation.statuses);
         return Err(Failure { line, expected, came: show(response) });
     }
-    for rule in &expectation.fields {
-        judge_field(rule, response, saved).map_err(|expected| Failure {
-            line: rule.line,
-            expected,
-            came: show(response),
-        })?;
-    }
+    judge_fields(expectation, &response.fields, saved).map_err(|(line, expected)| Failure {
+        line,
+        expected,
+        came: show(response),
+    })?;
     let mut parts = Vec::new();
     for (line, rule) in &expectation.bodies {
         if let BodyRule::Part { content_range, bytes } = rule {
@@ -57,19 +56,54 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// A response in one line.
+/// Checks all rules about a request at the application.
+///
+/// # Errors
+/// The first rule that does not hold.
+pub(super) fn judge_request(
+    line: usize,
+    expectation: &Expectation,
+    request: &Received,
+    tree: &Tree,
+    saved: &Saved,
+) -> Result<(), Failure> {
+    let came = || show_parts(&request.line, &request.fields, &request.body);
+    let failure = |(line, expected)| Failure { line, expected, came: came() };
+    let Some(wanted) = &expectation.line else { return Ok(()) };
+    if !wanted.matches(request.line.as_bytes(), saved).map_err(|expected| failure((line, expected)))? {
+        return Err(failure((line, format!("the request {}", wanted.source()))));
+    }
+    judge_fields(expectation, &request.fields, saved).map_err(failure)?;
+    let judged = |(line, rule): &(usize, BodyRule)| {
+        judge_body(rule, &request.body, tree, saved).map_err(|expected| failure((*line, expected)))
+    };
+    expectation.bodies.iter().try_for_each(judged)
+}
+
+/// A response for people.
 pub(super) fn show(response: &Response) -> String {
-    let mut shown = format!("{}", response.status);
-    for (name, value) in &response.fields {
+    show_parts(&response.status.to_string(), &response.fields, &response.body)
+}
+
+fn show_parts(start: &str, fields: &Fields, body: &[u8]) -> String {
+    let mut shown = start.to_owned();
+    for (name, value) in fields {
         shown.push_str(&format!("\n    {name}: {}", escape(value)));
     }
-    shown.push_str(&format!("\n    body of {} bytes: {}", response.body.len(), escape(&response.body)));
+    shown.push_str(&format!("\n    body of {} bytes: {}", body.len(), escape(body)));
     shown
 }
 
-fn judge_field(rule: &FieldRule, response: &Response, saved: &Saved) -> Result<(), String> {
+fn judge_fields(expectation: &Expectation, fields: &Fields, saved: &Saved) -> Result<(), (usize, String)> {
+    let judged =
+        |rule: &FieldRule| judge_field(rule, fields, saved).map_err(|expected| (rule.line, expected));
+    expectation.fields.iter().try_for_each(judged)
+}
+
+fn judge_field(rule: &FieldRule, fields: &Fields, saved: &Saved) -> Result<(), String> {
     let mut matched = false;
-    for value in response.values(&rule.name) {
+    let of_name = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&rule.name));
+    for (_, value) in of_name {
         matched |= match &rule.pattern {
             Some(pattern) => pattern.matches(value, saved)?,
             None => true,

@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::source::{Source, Tree};
 
 /// Basic, complex, hostile ("foul"), regression.
-const CLASSES: &[char] = &['b', 'c', 'f', 'r'];
+const CLASSES: &[char] = &['b', 'c', 'f', 'p', 'r'];
 /// Digits of a conversation's number.
 const NUMBER_DIGITS: usize = 5;
 
