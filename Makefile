@@ -13,6 +13,7 @@ XTASK := $(TARGET)/fast/xtask
 FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
+SOAK_PAIRS ?= 750000
 SOAK_UNLOADS ?= 50
 STORM_FRAMES ?= 1000000000
 
@@ -72,6 +73,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_SEEDS=10000 cargo test --profile fast --workspace --test exchanges -- --nocapture
+	STAUNCH_PAIRS=$(SOAK_PAIRS) cargo test --profile fast --workspace --test relay_readers
 	STAUNCH_SEEDS=1000 cargo test --profile fast --workspace --test law -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	STAUNCH_SEEDS=20 cargo test --profile fast --workspace --test control -- --nocapture

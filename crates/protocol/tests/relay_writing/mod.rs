@@ -130,12 +130,16 @@ fn understood(request: &Request<'_>) -> Understood {
     }
 }
 
-/// What may stand in a URI, and the rest percent-encoded, for that is the same.
+/// Bytes that may stand in a URI, and the others percent-encoded, for that is the same. A percent sign may
+/// only with two digits behind it.
 fn encoded(bytes: &[u8]) -> Vec<u8> {
     let mut text = String::new();
-    for byte in bytes {
+    for (place, byte) in bytes.iter().enumerate() {
+        let digits = bytes.get(place + 1..place + 3);
+        let is_encoded = digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         match byte {
-            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x80.. => {
+            b'%' if is_encoded => text.push('%'),
+            b'%' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x80.. => {
                 text.push_str(&format!("%{byte:02X}"));
             }
             _ => text.push(char::from(*byte)),

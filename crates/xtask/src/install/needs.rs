@@ -55,6 +55,7 @@ const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const LIGHTTPD_LUA: &str = "/usr/lib/lighttpd/mod_magnet.so";
 const PYTHON_H2: &str = "/usr/lib/python3/dist-packages/h2";
+const PYTHON_H11: &str = "/usr/lib/python3/dist-packages/h11";
 const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 
 /// Everything any task needs.
@@ -78,6 +79,10 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("python3"), "python3", "HTTP client"),
     need(Purpose::Test, Probe::Python("ensurepip"), "python3-venv", "an environment of its own for REDbot"),
     need(Purpose::Test, Probe::Path(PYTHON_H2), "python3-h2", "HTTP/2 client and its codec of fields"),
+    need(Purpose::Test, Probe::Path(PYTHON_H11), "python3-h11", "reads what the proxy passes on"),
+    need(Purpose::Test, Probe::Program("gunicorn"), "gunicorn", "reads what the proxy passes on"),
+    need(Purpose::Test, Probe::Program("apache2"), "apache2", "reads what the proxy passes on"),
+    need(Purpose::Test, Probe::Program("go"), "golang-go", "reads what the proxy passes on; HTTP client"),
     need(Purpose::Test, Probe::Python("websockets"), "python3-websockets", "WebSocket client"),
     need(Purpose::Test, Probe::Program("nghttp"), "nghttp2-client", "HTTP/2 client and load"),
     need(Purpose::Test, Probe::Program("perl"), "perl", "HTTP client"),
@@ -114,9 +119,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
     need(Purpose::Bench, Probe::Path(NCHAN), "libnginx-mod-nchan", "fan-out by nginx"),
     need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
-    need(Purpose::Bench, Probe::Program("gunicorn"), "gunicorn", "server to put the gate before"),
     need(Purpose::Bench, Probe::Program("java"), "default-jdk-headless", "server to put the gate before"),
-    need(Purpose::Bench, Probe::Program("go"), "golang-go", "builds a client of net/http"),
     need(Purpose::Bench, Probe::Program("caddy"), "caddy", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
@@ -167,7 +170,7 @@ mod tests {
         assert!(names(Purpose::Bench).contains(&"caddy") && names(Purpose::Bench).contains(&"apache2"));
         let shown = names(Purpose::Demo);
         assert!(shown.contains(&"apache2") && shown.contains(&"gcc") && !shown.contains(&"curl"));
-        assert!(!names(Purpose::Test).contains(&"apache2"));
+        assert!(!names(Purpose::Test).contains(&"libnginx-mod-http-lua"));
     }
 
     #[test]

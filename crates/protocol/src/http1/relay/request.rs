@@ -78,12 +78,14 @@ fn push_line(method: &[u8], path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-/// The host asked for, with its port. RFC 9112, section 3.2.2: that of the target comes before Host.
+/// The host asked for, with its port. RFC 9112, section 3.2.2: that of the target comes before Host. A colon
+/// without a port means nothing (RFC 9110, section 4.2.3), and not every reader takes it.
 fn host_of<'a>(request: &Request<'a>, target: &'a [u8]) -> &'a [u8] {
-    match target.first() {
+    let host = match target.first() {
         Some(b'/' | b'*') => request.values(b"host").next().unwrap_or_default(),
         _ => split_absolute(target).map_or(request.host, |(authority, _)| authority),
-    }
+    };
+    host.strip_suffix(b":").unwrap_or(host)
 }
 
 /// What was seen in the fields that are not passed on as they stand.
