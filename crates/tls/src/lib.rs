@@ -1,4 +1,4 @@
-//! TLS 1.3 and 1.2 for servers, without input or output: bytes in, bytes out.
+//! TLS 1.3 and 1.2 for servers, and for what they connect to, without input or output: bytes in, bytes out.
 //!
 //! It owns handshakes (rustls does the work; no other crate sees a type of it), the record layer, tickets,
 //! certificates, policies of client certificates and a local authority. It must never open a file or a
@@ -37,6 +37,7 @@ pub mod hello;
 mod hybrid;
 pub mod limits;
 mod local_authority;
+mod outgoing;
 mod pem;
 mod secret;
 mod suite;
@@ -57,5 +58,8 @@ pub use context::TlsContext;
 pub use handshake::{Agreed, Handshake, HandshakeProgress};
 pub use hello::ClientHello;
 pub use local_authority::{AuthorityFault, IssuedPair, LocalAuthority};
+pub use outgoing::{
+    OutgoingFault, OutgoingSession, OutgoingSettingsFault, OutgoingTls, OutgoingTrust, is_certificate_name,
+};
 pub use suite::Suite;
 pub use ticket::{TicketFault, TicketKeys, Tickets};

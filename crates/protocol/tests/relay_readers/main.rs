@@ -23,7 +23,7 @@ mod servers;
 
 use relay_writing::{PassedOn, Understood, pass_on_with_host};
 
-/// Connections that a reader is given by default; with two requests each, and six readers, nearly 10^5 requests.
+/// Connections that a reader is given by default, with two requests each: for six readers nearly 10^5.
 const CONNECTIONS: usize = 7_500;
 
 /// A program that reads requests, or answers, each line of its input a connection of its own.
@@ -115,7 +115,7 @@ fn stopped(before: &[String]) -> Vec<String> {
     [before, &["error".to_owned()]].concat()
 }
 
-/// Manners of a reader with a request that is passed on.
+/// Manners that differ from reader to reader.
 enum Habit {
     /// Tells of it.
     Tells,
