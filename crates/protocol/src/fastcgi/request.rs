@@ -6,11 +6,13 @@ use super::record::{RecordKind, push_content, push_record};
 use super::script::Script;
 use super::variables::push_variables;
 use crate::http1::relay::{Forwarding, RelayRefusal};
-use crate::message::{BodyIn, Method, Request};
+use crate::message::{BodyIn, Request};
 use crate::status::Status;
 
-/// A responder, whose connection stays (FastCGI, section 5.1).
-const BEGIN: [u8; 8] = [0, 1, 1, 0, 0, 0, 0, 0];
+/// A responder (FastCGI, section 5.1), whose connection stays or not.
+const fn begin(keeps: bool) -> [u8; 8] {
+    [0, 1, keeps as u8, 0, 0, 0, 0, 0]
+}
 
 /// Appends a request up to its body. Its length is to be known: applications read no body without.
 ///
@@ -23,20 +25,15 @@ pub fn write_request(
     body: BodyIn,
     out: &mut Vec<u8>,
 ) -> Result<(), RelayRefusal> {
-    let reason = match (request.method, body) {
-        (Method::Connect, _) => "CONNECT is not passed on",
-        (Method::Trace, _) => "TRACE is not passed on",
-        (_, BodyIn::Open) => return Err(LENGTH_UNKNOWN),
-        _ => {
-            let mut variables = Vec::with_capacity(request.head.len() * 2);
-            push_variables(request, forwarding, script, body, &mut variables)?;
-            push_record(RecordKind::BeginRequest, &BEGIN, out);
-            push_content(RecordKind::Params, &variables, out);
-            push_record(RecordKind::Params, b"", out);
-            return Ok(());
-        }
-    };
-    Err(RelayRefusal { status: Status::NOT_IMPLEMENTED, reason })
+    let mut variables = Vec::with_capacity(request.head.len() * 2);
+    push_variables(request, forwarding, script, body, &mut variables)?;
+    if body == BodyIn::Open {
+        return Err(LENGTH_UNKNOWN);
+    }
+    push_record(RecordKind::BeginRequest, &begin(script.keeps), out);
+    push_content(RecordKind::Params, &variables, out);
+    push_record(RecordKind::Params, b"", out);
+    Ok(())
 }
 
 const LENGTH_UNKNOWN: RelayRefusal =

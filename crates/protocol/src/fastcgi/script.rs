@@ -1,16 +1,19 @@
 //! The script that answers a request.
 
-/// Which script answers a request.
+use std::net::IpAddr;
+
+/// Which script answers a request, and for whom.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
-    /// The folder of the site.
+    /// The document root, as the application sees it, without a slash at its end. Empty: the application is
+    /// one program, which has no scripts.
     pub root: &'a [u8],
-    /// The script's file.
-    pub file: &'a [u8],
-    /// The script's path in the site, decoded.
+    /// The script's path below that, decoded; empty if there is none.
     pub name: &'a [u8],
     /// What stands behind that in the path, decoded.
     pub path_info: &'a [u8],
-    /// The port that the request came to.
-    pub port: u16,
+    /// Who asks, as far back as trusted proxies tell; `None` where there is no address, as of a Unix socket.
+    pub client: Option<IpAddr>,
+    /// Whether the application is asked to keep the connection.
+    pub keeps: bool,
 }

@@ -19,7 +19,5 @@ mod via;
 pub(crate) use answer::{Body, Draft, HeadSays, LineReader};
 pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};
 pub use forwarding::{Forwarding, HostRule};
-pub(crate) use names::{RequestField, judge_asked};
 pub use refusal::RelayRefusal;
-pub(crate) use request::named_by_connection;
 pub use request::{is_idempotent, write_request};

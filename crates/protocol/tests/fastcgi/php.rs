@@ -10,6 +10,7 @@ use staunch_protocol::fastcgi::{FastCgiReader, Script, write_end, write_piece};
 use staunch_protocol::http1::relay::RelayStep;
 
 use crate::fastcgi_reading::Answer;
+use crate::relay_writing::FROM_CLIENT;
 use crate::requests::written;
 
 const SCRIPT: &str = r#"<?php
@@ -81,13 +82,12 @@ impl Php {
 
 /// Asks for the script by a connection that stays.
 fn ask(link: &mut UnixStream, reader: &mut FastCgiReader, folder: &Path, head: &str, body: &[u8]) -> Answer {
-    let file = folder.join("index.php").display().to_string();
     let script = Script {
         root: folder.as_os_str().as_encoded_bytes(),
-        file: file.as_bytes(),
         name: b"/index.php",
         path_info: b"",
-        port: 443,
+        client: FROM_CLIENT.client,
+        keeps: true,
     };
     let mut bytes = written(head.as_bytes(), &script, |_| {}).expect("a good request");
     write_piece(body, &mut bytes);

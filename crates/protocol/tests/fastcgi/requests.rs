@@ -9,8 +9,13 @@ use staunch_protocol::http1::{Event, Session};
 use crate::records::{records, variables};
 use crate::relay_writing::FROM_CLIENT;
 
-const SCRIPT: Script<'_> =
-    Script { root: b"/srv", file: b"/srv/index.php", name: b"/index.php", path_info: b"/x y", port: 443 };
+const SCRIPT: Script<'_> = Script {
+    root: b"/srv",
+    name: b"/index.php",
+    path_info: b"/x y",
+    client: FROM_CLIENT.client,
+    keeps: true,
+};
 
 /// What is written of a request.
 pub(crate) fn written(
@@ -61,7 +66,12 @@ fn a_whole_request() {
         ("HTTP_ACCEPT", "*/*"),
         ("HTTP_COOKIE", "a=1; b=2"),
         ("HTTP_HOST", "a.example:81"),
+        ("HTTP_VIA", "1.1 staunch-1"),
+        ("HTTP_X_FORWARDED_FOR", "192.0.2.7"),
+        ("HTTP_X_FORWARDED_HOST", "a.example:81"),
+        ("HTTP_X_FORWARDED_PROTO", "https"),
         ("HTTP_X_MANY", "1, 2"),
+        ("HTTP_X_REAL_IP", "192.0.2.7"),
         ("PATH_INFO", "/x y"),
         ("QUERY_STRING", "a=b"),
         ("REDIRECT_STATUS", "200"),
@@ -72,7 +82,7 @@ fn a_whole_request() {
         ("SCRIPT_FILENAME", "/srv/index.php"),
         ("SCRIPT_NAME", "/index.php"),
         ("SERVER_NAME", "a.example"),
-        ("SERVER_PORT", "443"),
+        ("SERVER_PORT", "81"),
         ("SERVER_PROTOCOL", "HTTP/1.1"),
         ("SERVER_SOFTWARE", "staunch"),
     ];
@@ -88,9 +98,35 @@ fn variables_that_a_client_may_not_write() {
         X-Forwarded-For: evil\r\nRemote.Addr: evil\r\nContent_Type: evil\r\nX-Http-Method-Override: evil\r\n\
         Connection: x-hop\r\nX-Hop: evil\r\nExpect: 100-continue\r\n\r\n";
     let map = variables_of(head, false);
+    assert!(!map.contains_key("HTTP_PROXY"), "{map:?}");
     assert!(!map.values().any(|value| value.contains("evil")), "{map:?}");
     assert!(!map.contains_key("HTTP_CONNECTION") && !map.contains_key("HTTP_EXPECT"), "{map:?}");
-    assert_eq!(variables_of(head, true)["HTTP_X_FORWARDED_FOR"], "evil", "a trusted proxy's word goes on");
+    let trusted = variables_of(head, true);
+    assert_eq!(trusted["HTTP_X_FORWARDED_FOR"], "evil, 192.0.2.7", "a trusted proxy's word goes on");
+}
+
+#[test]
+fn a_program_without_scripts_and_who_has_no_address() {
+    let script = Script { root: b"", name: b"", path_info: b"/a", client: None, keeps: false };
+    let bytes = written(b"GET /a HTTP/1.0\r\n\r\n", &script, |way| way.is_secured = false);
+    let records = records(&bytes.expect("a good request"));
+    assert_eq!(records[0], (1, vec![0, 1, 0, 0, 0, 0, 0, 0]), "the connection is not kept");
+    let map: BTreeMap<_, _> = variables(&records[1].1).into_iter().collect();
+    assert!(!map.contains_key("SCRIPT_FILENAME") && !map.contains_key("DOCUMENT_ROOT"), "{map:?}");
+    let told = ["SCRIPT_NAME", "PATH_INFO", "SERVER_NAME", "SERVER_PORT", "REMOTE_ADDR", "SERVER_PROTOCOL"];
+    assert_eq!(told.map(|name| &*map[name]), ["", "/a", "localhost", "80", "unix:", "HTTP/1.0"]);
+    assert!(!map.contains_key("HTTPS"), "{map:?}");
+}
+
+#[test]
+fn a_trusted_proxy_says_by_which_scheme_it_was_asked() {
+    let head = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https, http\r\n\r\n";
+    for (trusts, port, https) in [(true, "443", Some("on")), (false, "80", None)] {
+        let bytes = written(head.as_bytes(), &SCRIPT, |way| (way.trusts, way.is_secured) = (trusts, false));
+        let records = records(&bytes.expect("a good request"));
+        let map: BTreeMap<_, _> = variables(&records[1].1).into_iter().collect();
+        assert_eq!((&*map["SERVER_PORT"], map.get("HTTPS").map(String::as_str)), (port, https));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 /// What becomes of a field of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestField {
+pub(super) enum RequestField {
     /// Passed on as it stands.
     Passed,
     /// Not passed on: of one connection, written anew, or not a client's to say.
@@ -38,7 +38,7 @@ pub(super) const REAL_IP: u8 = 1 << 3;
 pub(super) const FORWARDED: u8 = 1 << 4;
 
 /// Sorts by length and first letter, so that most fields cost one jump and no comparison.
-pub(crate) fn judge_asked(name: &[u8]) -> RequestField {
+pub(super) fn judge_asked(name: &[u8]) -> RequestField {
     let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
     match (name.len(), first_letter(name)) {
         (2, b't') if is(b"te") => RequestField::Te,

@@ -178,7 +178,7 @@ fn push_fields_with<'a>(
 }
 
 /// The fields that Connection names, but for those that are not passed on anyway.
-pub(crate) fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, RelayRefusal> {
+fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, RelayRefusal> {
     let options = request.values(b"connection").flat_map(list_members);
     let named: Vec<_> =
         options.filter(|option| !is_usual_option(option)).take(NAMED_FIELDS_MAX + 1).collect();
