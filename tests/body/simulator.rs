@@ -382,6 +382,7 @@ fn proxy(config: &Config) -> Option<Arc<ProxyShared>> {
         answer_ms: ms(proxy.proxy_answer_timeout),
         stream_ms: ms(proxy.proxy_stream_timeout),
         idle_ms: ms(proxy.proxy_keep_alive),
+        fastcgi_idle_ms: None,
         patience_ms: ms(proxy.proxy_patience),
         limit: PlacesLimit::Off,
         body_bytes_kept: proxy.proxy_body_size as usize,

@@ -156,6 +156,9 @@ fn read_all(
     if let (Some(tls), Some(sites)) = (&tls, &sites) {
         whole::clients(reader, &sections, tls, sites);
     }
+    if let Some(sites) = &sites {
+        whole::scripts(reader, &sections, sites);
+    }
     let whole = || {
         Some(Config {
             network: network?,
@@ -219,6 +222,7 @@ fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lis
         }
     }
     if content.listing.is_none() {
+        let lists = lists && !is_proxy;
         content.listing = Some(lists);
         let entry = reader.entries.iter_mut().find(|entry| entry.key.name == "listing");
         entry?.value = Node::new(ValueKind::Switch(lists));

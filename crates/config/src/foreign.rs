@@ -4,7 +4,8 @@
 
 const TLS: &str =
     "write `tls = { certificate = \"chain.pem\", key = \"key.pem\" }`, `tls = \"auto\"` or `tls = \"local\"`";
-const PROXY: &str = "this server answers from files, it is no proxy";
+const PROXY: &str = "write `proxy = \"127.0.0.1:8000\"`";
+const FASTCGI: &str = "write `proxy = \"fastcgi:/run/php/php-fpm.sock\"`";
 const ENCODINGS: &str = "`encodings` says what is prepared, and `br,zstd,gzip` is the default";
 const LISTING: &str = "write `listing = true`";
 const HOSTS: &str = "write `hosts = [\"example.org\"]` into a [[site]]";
@@ -31,19 +32,10 @@ const WORDS: &[(&[&str], &str)] = &[
         "write `client_auth = { mode = \"required\", authority = \"clients.pem\" }`",
     ),
     (&["http3", "quic"], "HTTP/1.1 and HTTP/2 are spoken, HTTP/3 is not there yet"),
-    (
-        &[
-            "proxy",
-            "proxy_pass",
-            "proxypass",
-            "reverse_proxy",
-            "upstream",
-            "backend",
-            "fastcgi_pass",
-            "php_fastcgi",
-        ],
-        PROXY,
-    ),
+    (&["proxy_pass", "proxypass", "reverse_proxy", "upstream", "backend"], PROXY),
+    (&["fastcgi_pass", "php_fastcgi", "fastcgi"], FASTCGI),
+    (&["fastcgi_keep_conn"], "write `fastcgi_keep_alive = \"10s\"`"),
+    (&["fastcgi_split_path_info", "fastcgi_param"], NOTHING),
     (
         &["gzip", "gzip_static", "gzip_types", "brotli", "zstd", "encode", "compress", "compression"],
         ENCODINGS,

@@ -1,6 +1,7 @@
 //! The site of a server, as the settings say it.
 
 use crate::groups::{Certificates, ClientAuth, Content, Live, PathRule};
+use crate::units::Application;
 
 /// The settings of a site.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,5 +28,11 @@ impl Site {
     /// What the site is called: its first host; nothing for one that names none.
     pub fn name(&self) -> &str {
         self.hosts.first().map_or("", String::as_str)
+    }
+
+    /// Every application that answers for some of its paths, which may be there twice.
+    pub fn applications(&self) -> impl Iterator<Item = &Application> {
+        let of_paths = self.paths.iter().filter_map(|rule| rule.proxy.as_ref()?.as_ref());
+        self.content.proxy.iter().chain(of_paths)
     }
 }

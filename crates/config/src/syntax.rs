@@ -4,6 +4,7 @@
 //! caller says whose value it was.
 
 pub mod access;
+pub mod application;
 pub mod attempt;
 pub mod choice;
 pub mod log_line;

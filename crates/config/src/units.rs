@@ -199,9 +199,73 @@ impl std::fmt::Display for ServerAddress {
     }
 }
 
-/// The name of an application: its servers, as they are configured.
-pub fn application_name(servers: &[ServerAddress]) -> String {
-    servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+/// What is spoken with the servers of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wire {
+    /// HTTP/1.1
+    Http,
+    /// FastCGI
+    FastCgi,
+}
+
+/// A server of an application, as one word: `127.0.0.1:8000`, `fastcgi:/run/php/php-fpm.sock`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WiredServer {
+    /// What is spoken with it.
+    pub wire: Wire,
+    /// Where it listens.
+    pub address: ServerAddress,
+}
+
+impl std::fmt::Display for WiredServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.wire, &self.address) {
+            (Wire::Http, address) => address.fmt(formatter),
+            (Wire::FastCgi, ServerAddress::Unix(file)) => write!(formatter, "fastcgi:{}", file.display()),
+            (Wire::FastCgi, address) => write!(formatter, "fastcgi:{address}"),
+        }
+    }
+}
+
+/// An application: servers that answer the same, with all of which the same is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Application {
+    /// What is spoken with them.
+    pub wire: Wire,
+    /// Where they listen.
+    pub servers: Vec<ServerAddress>,
+}
+
+impl Application {
+    /// Its servers as words.
+    pub fn words(&self) -> impl Iterator<Item = WiredServer> {
+        self.servers.iter().map(|address| WiredServer { wire: self.wire, address: address.clone() })
+    }
+
+    /// Its name: its servers, as they are configured.
+    pub fn name(&self) -> String {
+        self.words().map(|server| server.to_string()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A server of an application by HTTP, as [`server_address`] reads it, or by FastCGI: `fastcgi:` before such
+/// an address, or before the whole name of a socket file.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn wired_server(text: &str) -> Result<WiredServer, String> {
+    let Some(place) = text.strip_prefix("fastcgi:") else {
+        return Ok(WiredServer { wire: Wire::Http, address: server_address(text)? });
+    };
+    let address = match place.starts_with('/') && !place.starts_with("//") {
+        true => socket_file(place).map(ServerAddress::Unix),
+        false if place.contains("//") => Err(String::new()),
+        false => server_address(place),
+    };
+    let address = address.map_err(|_| {
+        "write an address such as fastcgi:127.0.0.1:9000, or a socket such as fastcgi:/run/php/php-fpm.sock"
+    })?;
+    Ok(WiredServer { wire: Wire::FastCgi, address })
 }
 
 /// The address of a server of an application: `127.0.0.1:8000`, `[::1]:8000`, `app.internal:8000`, a port of

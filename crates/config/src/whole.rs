@@ -4,6 +4,7 @@ use crate::groups::{Network, Pressure, Tls};
 use crate::reader::{Fault, Origin, Reader};
 use crate::report::Section;
 use crate::site::Site;
+use crate::units::{Application, Wire};
 
 /// Limits that cannot all hold.
 pub(crate) fn limits(reader: &mut Reader<'_>, sections: &[Section], network: &Network, pressure: &Pressure) {
@@ -39,6 +40,31 @@ pub(crate) fn clients(reader: &mut Reader<'_>, sections: &[Section], tls: &Tls, 
             if let (false, Some(Some(_)), Some(section)) = (is_asked, &rule.client_auth, section) {
                 let text = "the site asks no client for a certificate: write `client_auth` there as well";
                 refuse(reader, section, "client_auth", text.into());
+            }
+        }
+    }
+}
+
+/// Scripts that are in no folder.
+pub(crate) fn scripts(reader: &mut Reader<'_>, sections: &[Section], sites: &[Site]) {
+    const TEXT: &str = "scripts are in a folder: write `root` (`--root DIR`), or `fastcgi_root` if it \
+        is on another machine, or `fastcgi_index = \"off\"` for an application without scripts";
+    let mut of_sites = sections.iter().filter(|section| section.title == "site");
+    let mut of_paths = sections.iter().filter(|section| section.title.ends_with("path"));
+    let has_scripts = |application: &Application| application.wire == Wire::FastCgi;
+    for site in sites {
+        let section = of_sites.next().unwrap_or(&sections[0]);
+        let content = &site.content;
+        let is_nowhere =
+            content.root.is_none() && content.fastcgi_root.is_none() && content.fastcgi_index.is_some();
+        if is_nowhere && content.proxy.as_ref().is_some_and(has_scripts) {
+            refuse(reader, section, "proxy", TEXT.into());
+        }
+        for rule in &site.paths {
+            let section = of_paths.next();
+            let application = rule.proxy.as_ref().and_then(Option::as_ref);
+            if let (true, Some(section)) = (is_nowhere && application.is_some_and(has_scripts), section) {
+                refuse(reader, section, "proxy", TEXT.into());
             }
         }
     }

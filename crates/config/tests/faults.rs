@@ -208,7 +208,7 @@ fn a_word_of_another_server_is_answered_with_ours() {
             "unknown key `ssl_certificate`: write `tls = { certificate = \"chain.pem\"",
         ),
         ("ssl_verify_client = 'on'", "unknown key `ssl_verify_client`: write `client_auth = { mode ="),
-        ("proxy_pass = 'a'", "unknown key `proxy_pass`: this server answers from files"),
+        ("proxy_pass = 'a'", "unknown key `proxy_pass`: write `proxy = \"127.0.0.1:8000\"`"),
         ("server_name = 'a'", "unknown key `server_name`: write `hosts = "),
         ("try_files = 'a'", "unknown key `try_files`: write `try = "),
         ("[[location]]\nx = 1", "unknown key `location`: write [[path]]"),

@@ -88,10 +88,39 @@ pub struct SiteRules {
     pub fallback: Option<String>,
     /// Redirects; the first that matches is taken.
     pub redirects: Vec<RedirectRule>,
-    /// The application that answers, by its name, where no rule for a path says otherwise.
-    pub proxy: Option<String>,
+    /// The application that answers, where no rule for a path says otherwise.
+    pub proxy: Option<Destination>,
     /// Rules for paths; all that match apply, later ones override earlier ones.
     pub paths: Vec<PathRule>,
+    /// The scripts among its files, if an application runs them.
+    pub scripts: Option<Scripts>,
+}
+
+/// An application, and how it is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// Its name.
+    pub application: String,
+    /// What is spoken with its servers.
+    pub wire: ProxyWire,
+}
+
+/// What is spoken with the servers of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyWire {
+    /// HTTP/1.1
+    Http,
+    /// FastCGI. It runs the scripts of the site; where that has none, it answers for all paths itself.
+    FastCgi,
+}
+
+/// Files of a site that are run, never served: those whose names end with `.php`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scripts {
+    /// Name of the script that answers for its folder and, at the top, for what is not there.
+    pub index: String,
+    /// The served folder, as the application sees it, if that is another name.
+    pub far_root: Option<String>,
 }
 
 /// A redirect, as it was configured.
@@ -120,8 +149,8 @@ pub struct PathRule {
     pub deny: Option<bool>,
     /// What answers for a path; `Some(None)`: only what stands there.
     pub attempts: Option<Option<Attempts>>,
-    /// The application that answers, by its name; `Some(None)`: none.
-    pub proxy: Option<Option<String>>,
+    /// The application that answers; `Some(None)`: none.
+    pub proxy: Option<Option<Destination>>,
     /// Networks whose clients alone are served; all others get 403. Empty: everybody is.
     pub allow: Option<Vec<Network>>,
     /// Networks whose clients get 403, even if they are allowed.

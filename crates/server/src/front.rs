@@ -26,8 +26,8 @@ use crate::mail::{Mail, Told};
 use crate::owner::OwnerPart;
 use crate::proxy::{ProxyErrand, ProxyShared, ProxyWorker};
 use crate::rules::auth::Tag;
-use crate::shared::{Letter, SiteShared};
-use crate::site::PassedOn;
+use crate::shared::{Letter, Purpose, SiteShared};
+use crate::site::{PassedOn, PassedTo};
 use crate::sites::{SitesShared, SitesWorker};
 use crate::status::StatusPage;
 
@@ -149,11 +149,20 @@ impl Front {
 
     /// Answers by the site of the request's host, or by an application for it.
     fn answer_by_site(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let Some(proxy) = &mut self.proxy else { return self.sites.answer(request, answer) };
-        match self.sites.pass_on(Errand { request, answer }) {
-            PassedOn::Application(ruling, lines, Errand { request, answer }) => {
-                let application = ruling.proxy.as_deref().unwrap_or_default();
-                let errand = ProxyErrand { application, lines, is_guarded: ruling.auth.is_some() };
+        if self.proxy.is_none() {
+            return self.sites.answer(request, answer);
+        }
+        let told = self.sites.pass_on(Errand { request, answer });
+        self.answer_by_told(told)
+    }
+
+    /// Answers by whom its site has told.
+    fn answer_by_told(&mut self, told: PassedOn<'_>) -> Answered {
+        match told {
+            PassedOn::Application(PassedTo { ruling, lines, script }, Errand { request, answer }) => {
+                let Some(proxy) = &mut self.proxy else { return Self::answer_lost(answer) };
+                let application = ruling.proxy.as_ref().map_or("", |proxy| &proxy.application);
+                let errand = ProxyErrand { application, lines, is_guarded: ruling.auth.is_some(), script };
                 proxy.handle(errand, request, answer)
             }
             PassedOn::Site(Errand { request, answer }) => self.sites.answer(request, answer),
@@ -258,6 +267,10 @@ impl Handler for Front {
         self.accounted(request, answer, |front, answer| match mail.0 {
             Told::Site(site, Letter::Checked { tag, since_s }) if front.proxy.is_some() => {
                 front.answer_checked((&site, tag, since_s), request, answer)
+            }
+            Told::Site(site, Letter::Loaded(outcome, Purpose::Script)) => {
+                let told = front.sites.pass_on_loaded(site, outcome, Errand { request, answer });
+                front.answer_by_told(told)
             }
             Told::Site(site, letter) => front.sites.resume(site, letter, request, answer),
             Told::Live(mail) => match front.live_of(answer.owner()) {

@@ -32,6 +32,7 @@ mod queue;
 mod redirect;
 mod respond;
 mod rules;
+mod scripts;
 mod shared;
 mod site;
 mod sites;
@@ -39,8 +40,8 @@ mod status;
 
 pub use admin::{Admin, MoreMetrics, Now, Page, Pages};
 pub use config::{
-    Attempts, BasicAuth, ClientDemand, Cors, DemandedIdentity, KnownIdentity, Network, PathRule,
-    RedirectRule, SiteConfig, SiteError, SiteRules,
+    Attempts, BasicAuth, ClientDemand, Cors, DemandedIdentity, Destination, KnownIdentity, Network, PathRule,
+    ProxyWire, RedirectRule, Scripts, SiteConfig, SiteError, SiteRules,
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};

@@ -1,8 +1,8 @@
 //! The proxy: requests for some paths are answered by applications behind this server.
 //!
 //! It owns which server of an application a request goes to, when it goes there, and what becomes of it if
-//! that one fails. It must never open a socket itself (the engine connects), write a byte of HTTP (`relay` in
-//! `staunch_protocol` does), nor copy a body once more than the engine asks for.
+//! that one fails. It must never open a socket itself (the engine connects), write a byte of HTTP or FastCGI
+//! (`relay` and `fastcgi` in `staunch_protocol` do), nor copy a body once more than the engine asks for.
 //!
 //! Words: an *application* is a group of *servers*, one address each. A server has *places*: so many requests
 //! it works on at once. Requests that find none stand in the *line*. A *link* is a connection to a server.
@@ -12,6 +12,7 @@
 
 mod application;
 mod config;
+mod error_lines;
 mod exchange;
 mod figures;
 mod links;
@@ -19,6 +20,7 @@ mod mail;
 mod relaying;
 mod shared;
 mod trouble;
+mod wire;
 mod worker;
 
 pub use config::{ProxyConfig, ProxyServer};

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use staunch_engine::Trusted;
 use staunch_protocol::Status;
 
-use crate::config::{DemandedIdentity, PathRule, SiteRules};
+use crate::config::{Attempts, DemandedIdentity, Destination, PathRule, ProxyWire, Scripts, SiteRules};
 use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
 use attempts::Tries;
 use auth::Auth;
@@ -38,7 +38,11 @@ pub const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503
 #[derive(Debug)]
 pub(crate) struct Rules {
     headers: Vec<(String, String)>,
-    proxy: Option<Arc<str>>,
+    proxy: Option<Arc<Destination>>,
+    /// The scripts of the site, if an application runs some.
+    pub(crate) scripts: Option<Scripts>,
+    /// What answers where an application runs scripts and nothing else is said.
+    scripts_tries: Option<Tries>,
     paths: Vec<Rule>,
     redirects: Vec<Arc<Redirect>>,
     error_pages: Vec<(u16, Box<[u8]>)>,
@@ -56,7 +60,7 @@ struct Rule {
     glob: Glob,
     rule: PathRule,
     tries: Option<Option<Tries>>,
-    proxy: Option<Option<Arc<str>>>,
+    proxy: Option<Option<Arc<Destination>>>,
     allow: Option<Trusted>,
     deny: Option<Trusted>,
     clients: Option<Option<Arc<DemandedIdentity>>>,
@@ -94,8 +98,8 @@ pub(crate) struct Ruling {
     pub(crate) auth: Option<Arc<Auth>>,
     /// Which origins may read it.
     pub(crate) sharing: Option<Arc<Sharing>>,
-    /// The application that answers, by its name.
-    pub(crate) proxy: Option<Arc<str>>,
+    /// The application that answers.
+    pub(crate) proxy: Option<Arc<Destination>>,
     /// Processor time to burn for each file answered, in microseconds.
     pub(crate) work_us: u32,
 }
@@ -120,7 +124,9 @@ impl Rules {
         let fallback = rules.fallback.as_deref().map(|path| file_path("fallback", path)).transpose()?;
         let rules = Self {
             headers: rules.headers.clone(),
-            proxy: rules.proxy.as_deref().map(Arc::from),
+            proxy: rules.proxy.clone().map(Arc::new),
+            scripts: rules.scripts.clone(),
+            scripts_tries: rules.scripts.as_ref().map(scripts_tries).transpose()?,
             paths: rules.paths.iter().map(Rule::new).collect::<Result<_, _>>()?,
             redirects: rules.redirects.iter().map(redirect).collect::<Result<_, _>>()?,
             error_pages,
@@ -153,9 +159,11 @@ impl Rules {
         Some(ruling)
     }
 
-    /// Whether one application answers, and every path is under the same rules.
+    /// Whether one application answers, to which a path goes as it was written, and every path is under the
+    /// same rules.
     pub(crate) fn are_of_one_application(&self) -> bool {
-        self.proxy.is_some() && self.paths.is_empty() && self.redirects.is_empty()
+        let is_http = self.proxy.as_ref().is_some_and(|proxy| proxy.wire == ProxyWire::Http);
+        is_http && self.paths.is_empty() && self.redirects.is_empty()
     }
 
     /// Whether any path is answered by an application.
@@ -172,13 +180,27 @@ impl Rules {
     /// What is tried for a path, if anything is. For what is not held.
     pub(crate) fn tries(&self, path: &[u8]) -> Option<&Tries> {
         let said = self.paths.iter().rev().find(|rule| rule.tries.is_some() && rule.glob.matches(path));
-        said.map_or(self.tries.as_ref(), |rule| rule.tries.as_ref().and_then(Option::as_ref))
+        match said {
+            Some(rule) => rule.tries.as_ref().and_then(Option::as_ref),
+            None => self.tries.as_ref().or_else(|| self.scripts_tries(path)),
+        }
+    }
+
+    /// What is tried for a path because an application runs scripts for it.
+    fn scripts_tries(&self, path: &[u8]) -> Option<&Tries> {
+        let tries = self.scripts_tries.as_ref()?;
+        let said = self.paths.iter().rev().find(|rule| rule.proxy.is_some() && rule.glob.matches(path));
+        let destination = match said {
+            Some(rule) => rule.proxy.as_ref()?.as_deref(),
+            None => self.proxy.as_deref(),
+        };
+        destination.filter(|destination| destination.wire == ProxyWire::FastCgi).map(|_| tries)
     }
 
     /// Everything that is tried for any path.
     pub(crate) fn all_tries(&self) -> impl Iterator<Item = &Tries> {
         let of_paths = self.paths.iter().filter_map(|rule| rule.tries.as_ref()?.as_ref());
-        self.tries.iter().chain(of_paths)
+        self.tries.iter().chain(of_paths).chain(&self.scripts_tries)
     }
 
     fn matched(&self, path: &[u8]) -> Matched {
@@ -239,7 +261,7 @@ impl Rule {
         let tries = tries.transpose().map_err(fault)?;
         let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
         let clients = rule.clients.as_ref().map(|demanded| demanded.clone().map(Arc::new));
-        let proxy = rule.proxy.as_ref().map(|said| said.as_deref().map(Arc::from));
+        let proxy = rule.proxy.as_ref().map(|said| said.clone().map(Arc::new));
         Ok(Self { glob, rule: rule.clone(), tries, proxy, allow, deny, clients, auth, sharing })
     }
 
@@ -300,6 +322,12 @@ pub(crate) fn with_users_files(
         };
     }
     Ok(rules)
+}
+
+/// A folder that has a script or a page, by its redirect too, and then the script at the top.
+fn scripts_tries(scripts: &Scripts) -> Result<Tries, String> {
+    let paths = vec!["$path".to_owned(), "$path/".to_owned(), format!("/{}", scripts.index)];
+    Tries::new(&Attempts { paths, status: 404 })
 }
 
 fn redirect(rule: &crate::config::RedirectRule) -> Result<Arc<Redirect>, String> {

@@ -48,6 +48,8 @@ pub(crate) enum Purpose {
     Content,
     /// The loaded content answers for what is not there.
     Fallback,
+    /// The loaded content answers, or is the script that an application runs for it.
+    Script,
     /// The loaded content is the page of a problem.
     Page { problem: Problem, ruling: Option<Arc<Ruling>> },
 }

@@ -6,13 +6,14 @@
 //!
 //! Its steps, each of which takes the errand and answers it or hands it on: `resolve` (what stands at the
 //! path), `permit` (whether it may be shown), `represent` (in which encoding), `reply` (content, redirect or
-//! problem). What an application answers goes another way (`pass_on`).
+//! problem). What an application answers goes another way (`pass_on`, and `run` where it runs scripts).
 
 mod pass_on;
 mod permit;
 mod reply;
 mod represent;
 mod resolve;
+mod run;
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use staunch_engine::{Answer, Answered};
 use staunch_protocol::http1::{decode_path, is_plain_path};
 use staunch_protocol::{Method, Request};
 
-pub(crate) use self::pass_on::PassedOn;
+pub(crate) use self::pass_on::{PassedOn, PassedTo};
 use crate::content::negotiate::Preference;
 use crate::errand::Errand;
 use crate::permission::{Asked, Permission};

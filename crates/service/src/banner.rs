@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use staunch_config::groups::Content;
-use staunch_config::units::application_name;
+use staunch_config::units::Wire;
 use staunch_config::units::show_size;
 use staunch_config::{Config, Site};
 use staunch_confine::Confinement;
@@ -96,7 +96,10 @@ fn describe_site(site: &Site) -> String {
 /// What a site serves: a folder, or what an application answers.
 fn served(site: &Site) -> String {
     match (&site.content.root, &site.content.proxy) {
-        (_, Some(servers)) => format!("what {} answers", application_name(servers)),
+        (Some(root), Some(application)) if application.wire == Wire::FastCgi => {
+            format!("files of {}, and what {} answers", full(root), application.name())
+        }
+        (_, Some(application)) => format!("what {} answers", application.name()),
         (Some(root), None) => full(root),
         (None, None) => "no files".into(),
     }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use staunch_config::Config;
-use staunch_config::units::{ServerAddress, application_name};
+use staunch_config::units::ServerAddress;
+use staunch_config::{Config, Site};
 use staunch_engine::PlacesLimit;
 use staunch_netio::memory;
 use staunch_server::{ProxyConfig, ProxyServer};
@@ -17,10 +17,8 @@ const MEMORY_PART: u64 = 8;
 
 /// Every application of the settings, by its name.
 fn applications(config: &Config) -> BTreeMap<String, &[ServerAddress]> {
-    let of_sites = config.sites.iter().filter_map(|site| site.content.proxy.as_deref());
-    let of_paths = config.sites.iter().flat_map(|site| &site.paths);
-    let of_paths = of_paths.filter_map(|rule| rule.proxy.as_ref()?.as_deref());
-    of_sites.chain(of_paths).map(|servers| (application_name(servers), servers)).collect()
+    let of_sites = config.sites.iter().flat_map(Site::applications);
+    of_sites.map(|application| (application.name(), &*application.servers)).collect()
 }
 
 /// Whether any request is passed on.
@@ -104,6 +102,7 @@ pub(crate) fn of(config: &Config, workers: usize) -> ProxyConfig {
         answer_ms: ms(proxy.proxy_answer_timeout),
         stream_ms: ms(proxy.proxy_stream_timeout),
         idle_ms: ms(proxy.proxy_keep_alive),
+        fastcgi_idle_ms: proxy.fastcgi_keep_alive.map(ms),
         patience_ms: ms(proxy.proxy_patience),
         limit: match proxy.proxy_limit {
             None => PlacesLimit::Off,

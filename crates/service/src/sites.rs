@@ -8,11 +8,11 @@ use staunch_config::syntax::access::{AllowedClients, ClientName, Denied};
 use staunch_config::syntax::attempt::Try;
 use staunch_config::syntax::choice::{ClientAuthMode, Coding};
 use staunch_config::syntax::text::AddressBlock;
-use staunch_config::units::application_name;
+use staunch_config::units::{Application, Wire};
 use staunch_config::{Config, Site};
 use staunch_server::{
-    Attempts, ClientDemand, DemandedIdentity, Encoding, KnownIdentity, Network, RedirectRule, SiteConfig,
-    SiteRules,
+    Attempts, ClientDemand, DemandedIdentity, Destination, Encoding, KnownIdentity, Network, ProxyWire,
+    RedirectRule, Scripts, SiteConfig, SiteRules,
 };
 
 /// All sites of the settings.
@@ -51,7 +51,7 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
         cache_bytes_max: content.cache_size,
         no_cache: content.no_cache,
         listing: content.listing.unwrap_or(false),
-        index: content.index.clone(),
+        index: index(site),
         types: content.types.iter().cloned().collect(),
         charset: content.charset.clone(),
         dotfiles: content.dotfiles,
@@ -65,10 +65,36 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
             attempts: content.attempts.as_deref().map(attempts),
             fallback: content.fallback.clone(),
             redirects: content.redirects.iter().map(redirect).collect(),
-            proxy: content.proxy.as_deref().map(application_name),
+            proxy: content.proxy.as_ref().map(destination),
             paths: site.paths.iter().map(path).collect(),
+            scripts: scripts(site),
         },
     }
+}
+
+fn destination(application: &Application) -> Destination {
+    Destination {
+        application: application.name(),
+        wire: match application.wire {
+            Wire::Http => ProxyWire::Http,
+            Wire::FastCgi => ProxyWire::FastCgi,
+        },
+    }
+}
+
+/// The scripts of a site, if an application runs them.
+fn scripts(site: &Site) -> Option<Scripts> {
+    let content = &site.content;
+    let index = content.fastcgi_index.clone()?;
+    let runs = site.applications().any(|application| application.wire == Wire::FastCgi);
+    runs.then(|| Scripts { index, far_root: content.fastcgi_root.clone() })
+}
+
+/// The index files of a site: a script goes before pages.
+fn index(site: &Site) -> Vec<String> {
+    let script = scripts(site).map(|scripts| scripts.index);
+    let pages = site.content.index.iter().filter(|page| Some(*page) != script.as_ref());
+    script.iter().chain(pages).cloned().collect()
 }
 
 fn encoding(coding: &Coding) -> Encoding {
@@ -99,7 +125,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         clients: rule.client_auth.as_ref().map(|allowed| allowed.as_ref().map(clients)),
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
-        proxy: rule.proxy.as_ref().map(|said| said.as_deref().map(application_name)),
+        proxy: rule.proxy.as_ref().map(|said| said.as_ref().map(destination)),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }

@@ -23,6 +23,10 @@ group! {
     proxy_stream_timeout: Time = Some("1h"), Value, restart, "\"10min\"";
     /// Most time for which a connection to a server is kept that serves nobody
     proxy_keep_alive: Time = Some("60s"), Value, restart, "\"5s\"";
+    /// Most time for which a FastCGI connection is kept that serves nobody
+    /// `off` opens one for each request. A process of php-fpm belongs to its connection as long as that is
+    /// there, so connections that are kept may leave none for other workers of this server.
+    fastcgi_keep_alive: OrOff<Time> = Some("off"), Value, restart, "\"10s\"";
     /// Length of a body up to which all of it is read before a server is asked
     /// A slow client's body takes no place at the application so. A longer one is passed on as it comes.
     proxy_body_size: Size = Some("1MiB"), Value, restart, "\"64KiB\"";

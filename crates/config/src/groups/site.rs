@@ -5,9 +5,10 @@ use crate::group::{Conflict, Inline, group};
 use crate::node::{Node, ValueKind};
 use crate::redirects::{self, Rule};
 use crate::syntax::access::{AllowedClients, ClientCertificate, Denial, Denied};
+use crate::syntax::application::Servers;
 use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff};
-use crate::syntax::text::{Block, FilePath, Folder, Server, Size, Time, Words, Work};
+use crate::syntax::text::{Block, FarFolder, FilePath, Folder, ScriptName, Size, Time, Words, Work};
 use crate::syntax::web::{
     Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
     PasswordHash, Pattern, RedirectStatus, Target, Token, UrlPath, host_of,
@@ -58,10 +59,21 @@ group! {
     /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers
     /// of one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`).
     /// A new port asks for an upgrade: the process may connect to no other than those it was started with.
-    proxy: OrOff<Many<Server>> = Some("off"), Values, reload, "\"127.0.0.1:8000\"";
+    /// `fastcgi:/run/php/php-fpm.sock` or `fastcgi:127.0.0.1:9000` speaks FastCGI: scripts below `root` are
+    /// run, and other files are served.
+    proxy: OrOff<Servers> = Some("off"), Values, reload, "\"127.0.0.1:8000\"";
+    /// Script of a folder and for what is not there; off: there are no scripts
+    /// Of applications by FastCGI. It is run for a folder that has it, and that at the top of `root` for all
+    /// paths at which there is neither a file nor a script (`try` may name others). `off` is for programs
+    /// that answer for every path themselves: they get it in PATH_INFO.
+    fastcgi_index: OrOff<ScriptName> = Some("index.php"), Value, reload, "\"app.php\"";
+    /// The folder of scripts as a FastCGI application sees it
+    /// Where it is another than `root`: in a container, or on another machine. Which scripts there are is
+    /// looked up in `root`. Without `root` the script at its top, `fastcgi_index`, answers for all paths.
+    fastcgi_root: OrOff<FarFolder> = Some("off"), Value, reload, "\"/var/www/html\"";
     /// List folders that have no index file
     /// `auto` lists where there is no file of settings, as in `staunch serve` and `staunch serve DIR`; with a
-    /// file, or where `STAUNCH_ROOT` names the folder, it does not.
+    /// file, with `proxy`, or where `STAUNCH_ROOT` names the folder, it does not.
     listing: OrAuto<OnOff> = Some("auto"), Value, reload, "true";
     /// Names of a folder's index file, first found first served
     index: Many<Words> = Some("index.html"), Values, reload, "[\"index.html\", \"index.htm\"]";
@@ -132,7 +144,7 @@ group! {
     /// Servers of an application that answers
     /// See `proxy` of the site. `off`: files do, whatever an earlier rule says. The other rules hold for what
     /// it answers as well: `allow`, `deny`, `basic_auth`, `cors`, `headers`, redirects.
-    proxy: OrInherit<OrOff<Many<Server>>> = Some("inherit"), File, reload,
+    proxy: OrInherit<OrOff<Servers>> = Some("inherit"), File, reload,
         "[\"10.0.0.5:8000\", \"10.0.0.6:8000\"]";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,

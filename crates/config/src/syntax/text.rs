@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::node::Node;
 use crate::syntax::Scalar;
-use crate::units::{self, CpuList, ListenAddress, ServerAddress};
+use crate::units::{self, CpuList, ListenAddress, WiredServer};
 
 /// Work for one answer. A worker does nothing else meanwhile, so more is no rehearsal but a standstill.
 const WORK_MAX: Duration = Duration::from_secs(1);
@@ -72,7 +72,11 @@ scalars! {
     /// Where to listen.
     Listen: ListenAddress, "ADDR", units::address, |address| Node::text(address.to_string());
     /// Where a server of an application listens.
-    Server: ServerAddress, "ADDR", units::server_address, |address| Node::text(address.to_string());
+    Server: WiredServer, "ADDR", units::wired_server, |server| Node::text(server.to_string());
+    /// The path of a folder as another machine has it.
+    FarFolder: String, "DIR", far_folder, |path| Node::text(path.as_str()), text;
+    /// The name of a script's file.
+    ScriptName: String, "NAME", script_name, |name| Node::text(name.as_str()), text;
     /// A mode of a file.
     Mode: u32, "MODE", units::mode, |mode| Node::text(format!("{mode:04o}")), text;
     /// An address in digits with a port, or the whole name of a socket file.
@@ -290,6 +294,20 @@ fn path(text: &str) -> Result<PathBuf, String> {
         return Err("write the name of a file or folder".into());
     }
     Ok(PathBuf::from(text))
+}
+
+fn far_folder(text: &str) -> Result<String, String> {
+    let is_whole = text.starts_with('/') && !text.chars().any(char::is_control);
+    is_whole
+        .then(|| text.trim_end_matches('/').to_owned())
+        .filter(|path| !path.is_empty())
+        .ok_or_else(|| "write the whole path of a folder such as /var/www/html".into())
+}
+
+fn script_name(text: &str) -> Result<String, String> {
+    let is_script = text.strip_suffix(".php").is_some_and(|stem| !stem.is_empty() && !stem.starts_with('.'));
+    let is_name = is_script && !text.contains(['/', '$']) && !text.chars().any(char::is_control);
+    is_name.then(|| text.to_owned()).ok_or_else(|| "write the name of a script such as index.php".into())
 }
 
 fn output(text: &str) -> Result<Output, String> {

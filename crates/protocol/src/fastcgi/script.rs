@@ -12,7 +12,8 @@ pub struct Script<'a> {
     pub name: &'a [u8],
     /// What stands behind that in the path, decoded.
     pub path_info: &'a [u8],
-    /// Who asks, as far back as trusted proxies tell; `None` where there is no address, as of a Unix socket.
+    /// The address that asks, as far back as trusted proxies tell; `None` where there is none, as of a Unix
+    /// socket.
     pub client: Option<IpAddr>,
     /// Whether the application is asked to keep the connection.
     pub keeps: bool,

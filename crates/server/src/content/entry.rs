@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Slashless,
     /// A folder without an index file: a listing or 403.
     Folder,
+    /// A script, which an application runs.
+    Script,
 }
 
 /// A body in its representations.

@@ -33,6 +33,7 @@ use crate::limits::{
 };
 use crate::problem::Problem;
 use crate::rules::{Rules, Ruling};
+use crate::scripts::{is_script, shows_source};
 
 /// What a load has come to.
 #[derive(Debug, Clone)]
@@ -96,6 +97,7 @@ impl Load {
         match (opened.folder, key.ends_with(b"/")) {
             (true, true) => self.load_folder(&job, &opened),
             (true, false) => self.keep(&job, Kind::Slashless, opened.stamp),
+            (false, _) if self.hides(key) => self.load_script(&job, &opened.stamp),
             (false, _) => self.load_file(&job, opened),
         }
     }
@@ -121,6 +123,10 @@ impl Load {
         };
         match self.root.open_beneath(path) {
             Err(refusal) => Outcome::Problem(problem(refusal)),
+            Ok(opened) if !opened.folder && self.hides(path) => match is_script(path) {
+                true => entry(path, Kind::Script, opened.stamp),
+                false => Outcome::Problem(Problem::NotFound),
+            },
             Ok(opened) if !opened.folder => match self.unheld_content(path, opened, ruling.as_deref()) {
                 Ok((content, stamp)) => entry(path, Kind::Content(content), stamp),
                 Err(problem) => Outcome::Problem(problem),
@@ -174,6 +180,25 @@ impl Load {
             }
             None => self.keep(job, Kind::Folder, opened.stamp),
         }
+    }
+
+    /// A file that is not served, because it may be the source of a script: it is run, or is not there.
+    fn load_script(&self, job: &Job<'_>, stamp: &FileStamp) -> Outcome {
+        if !is_script(job.key) {
+            return Outcome::Problem(Problem::NotFound);
+        }
+        match self.store.get(job.key).filter(|held| held.stamp == *stamp) {
+            Some(held) if matches!(held.kind, Kind::Script) => {
+                held.freshness.renew(job.unix_s);
+                Outcome::Entry(held)
+            }
+            _ => self.keep(job, Kind::Script, *stamp),
+        }
+    }
+
+    /// Whether a file at this path is never served: an application runs the scripts of the site.
+    fn hides(&self, path: &[u8]) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.scripts.is_some()) && shows_source(path)
     }
 
     /// The first index file of a folder.

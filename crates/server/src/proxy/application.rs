@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use staunch_engine::Places;
 
 use super::config::{ProxyConfig, ProxyServer};
+use super::error_lines::ErrorLines;
 
 /// Requests after which it is looked how many of them have failed: never a count alone.
 const HEALTH_REQUESTS: u32 = 20;
@@ -36,6 +37,7 @@ pub(super) struct AppServer {
     pub(super) address: ProxyServer,
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
+    pub(super) error_lines: ErrorLines,
     health: Health,
     /// The moment in which the operator was told of a failure last, in milliseconds of the workers' clock.
     told_ms: AtomicU64,
@@ -93,6 +95,7 @@ impl Application {
             address: address.clone(),
             places: Places::new(config.limit, config.patience_ms),
             counts: ServerCounts::default(),
+            error_lines: ErrorLines::default(),
             health: Health::default(),
             told_ms: AtomicU64::new(0),
         };

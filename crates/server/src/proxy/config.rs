@@ -47,6 +47,8 @@ pub struct ProxyConfig {
     pub stream_ms: u32,
     /// For how long a link is kept that serves nobody, in milliseconds.
     pub idle_ms: u32,
+    /// For how long a link by FastCGI is kept that serves nobody, in milliseconds; `None`: it is closed.
+    pub fastcgi_idle_ms: Option<u32>,
     /// How long clients wait for an answer, in milliseconds.
     pub patience_ms: u32,
     /// The rule for how many requests a server works on at once.
@@ -70,9 +72,10 @@ impl ProxyConfig {
         UpstreamTimeouts { receive_ms: self.stream_ms, ..self.at_work() }
     }
 
-    /// Deadlines of a link that serves nobody.
-    pub(super) fn at_rest(&self) -> UpstreamTimeouts {
-        UpstreamTimeouts { receive_ms: self.idle_ms, ..self.at_work() }
+    /// Deadlines of a link that serves nobody; `None` if none is kept.
+    pub(super) fn at_rest(&self, is_fastcgi: bool) -> Option<UpstreamTimeouts> {
+        let idle_ms = if is_fastcgi { self.fastcgi_idle_ms } else { Some(self.idle_ms) };
+        idle_ms.map(|receive_ms| UpstreamTimeouts { receive_ms, ..self.at_work() })
     }
 }
 
@@ -85,6 +88,7 @@ impl Default for ProxyConfig {
             answer_ms: 30_000,
             stream_ms: 3_600_000,
             idle_ms: 60_000,
+            fastcgi_idle_ms: None,
             patience_ms: 1_000,
             limit: PlacesLimit::Auto,
             body_bytes_kept: 1 << 20,

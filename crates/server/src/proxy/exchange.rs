@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use staunch_engine::{Open, Piece, Upstream};
 use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
-use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version};
+use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi};
 
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
+use super::wire::{Framing, script};
+use crate::scripts::ScriptCall;
 
 /// Bytes up to which pieces of an answer that waits are joined: as much as a worker receives at a time.
 const KEPT_PIECE_BYTES: usize = 16 * 1024;
@@ -23,6 +25,8 @@ pub(super) struct Forwarded {
     /// Field lines that the rules of its path add to the answer.
     pub(super) lines: Vec<u8>,
     pub(super) asker: Asker,
+    /// The script that the application runs, if FastCGI is spoken with it.
+    pub(super) call: Option<Box<ScriptCall>>,
     pub(super) is_head: bool,
     pub(super) is_idempotent: bool,
     /// Its client has shown credentials here.
@@ -61,6 +65,8 @@ pub(super) enum ForwardStage {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asker {
     pub(super) peer: Option<IpAddr>,
+    /// The client, as far back as trusted proxies tell.
+    pub(super) client: Option<IpAddr>,
     pub(super) is_secured: bool,
     pub(super) is_trusted: bool,
 }
@@ -72,8 +78,8 @@ pub(super) struct RequestBody {
     pub(super) kept: Vec<u8>,
     /// Whether it goes on as it comes: nothing is kept to be sent again.
     pub(super) is_streamed: bool,
-    /// Whether it goes in chunks.
-    pub(super) is_chunked: bool,
+    /// How it goes to the server.
+    pub(super) framing: Framing,
     pub(super) has_ended: bool,
 }
 
@@ -130,6 +136,7 @@ impl Forwarded {
         request: &Request<'_>,
         asker: Asker,
         lines: Vec<u8>,
+        call: Option<Box<ScriptCall>>,
     ) -> Box<Self> {
         let has_ended = request.content == BodyIn::None;
         Box::new(Self {
@@ -139,7 +146,8 @@ impl Forwarded {
             is_head: request.method == Method::Head,
             is_idempotent: is_idempotent(request.method),
             is_guarded: false,
-            asks_upgrade: asks_upgrade(request),
+            asks_upgrade: call.is_none() && asks_upgrade(request),
+            call,
             is_beside: false,
             is_tunnel: false,
             stage: ForwardStage::Apart,
@@ -152,8 +160,14 @@ impl Forwarded {
         })
     }
 
-    /// Writes the head for the application, unless it is there already.
-    pub(super) fn write_head(&mut self, request: &Request<'_>, pseudonym: &[u8]) -> Result<(), RelayRefusal> {
+    /// Writes the head for the application, unless it is there already. `keeps`: a link by FastCGI may serve
+    /// others behind it.
+    pub(super) fn write_head(
+        &mut self,
+        request: &Request<'_>,
+        pseudonym: &[u8],
+        keeps: bool,
+    ) -> Result<(), RelayRefusal> {
         if !self.head.is_empty() {
             return Ok(());
         }
@@ -162,8 +176,12 @@ impl Forwarded {
             (true, _) => BodyIn::Length(self.body.kept.len() as u64),
             (false, content) => content,
         };
-        self.body.is_chunked = body == BodyIn::Open;
-        let Asker { peer, is_secured, is_trusted } = self.asker;
+        self.body.framing = match (&self.call, body) {
+            (Some(_), _) => Framing::Records,
+            (None, BodyIn::Open) => Framing::Chunks,
+            (None, BodyIn::None | BodyIn::Length(_)) => Framing::Plain,
+        };
+        let Asker { peer, is_secured, is_trusted, .. } = self.asker;
         // A client of HTTP/1.0 may name no host, and most applications refuse a request without one.
         let address = match self.application.servers.first().map(|server| &server.address) {
             Some(ProxyServer::Internet(address)) => address.to_string(),
@@ -178,7 +196,13 @@ impl Forwarded {
             upgrades: self.asks_upgrade,
             pseudonym,
         };
-        write_request(request, &forwarding, body, &mut self.head)
+        match &self.call {
+            Some(call) => {
+                let script = script(call, self.asker.client, keeps);
+                fastcgi::write_request(request, &forwarding, &script, body, &mut self.head)
+            }
+            None => write_request(request, &forwarding, body, &mut self.head),
+        }
     }
 
     /// Whether the rest of the answer takes no place of its server any more: a stream of events, another

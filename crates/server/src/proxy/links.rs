@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use staunch_engine::{Address, Outbox, Upstream};
-use staunch_protocol::http1::relay::RelayReader;
 
 use super::application::ServerName;
 use super::config::ProxyConfig;
+use super::exchange::Forwarded;
+use super::wire::LinkReader;
 
 /// A link older than this is not given a request that cannot be sent twice, in milliseconds: its server may
 /// be about to close it.
@@ -19,7 +20,7 @@ const FRESH_MS: u64 = 1_000;
 #[derive(Debug)]
 pub(super) struct ServerLink {
     pub(super) server: ServerName,
-    pub(super) reader: RelayReader,
+    pub(super) reader: LinkReader,
     /// The exchange that it serves.
     pub(super) exchange: Option<Address>,
     /// Whether another exchange was served by it before.
@@ -47,12 +48,12 @@ impl Links {
         &mut self,
         server: &ServerName,
         exchange: Address,
-        is_idempotent: bool,
+        forwarded: &Forwarded,
         config: &ProxyConfig,
         outbox: &Outbox,
     ) -> Option<Upstream> {
         let now_ms = outbox.now_ms();
-        if let Some(upstream) = self.rested(server, is_idempotent, now_ms) {
+        if let Some(upstream) = self.rested(server, forwarded.is_idempotent, now_ms) {
             outbox.upstreams().serve(upstream, Some(exchange), config.at_work());
             if let Some(link) = self.all.get_mut(&upstream) {
                 (link.exchange, link.is_used) = (Some(exchange), true);
@@ -66,7 +67,7 @@ impl Links {
         };
         let link = ServerLink {
             server: server.clone(),
-            reader: RelayReader::new(),
+            reader: LinkReader::new(forwarded.call.is_some()),
             exchange: Some(exchange),
             is_used: false,
             is_connected: false,
@@ -93,6 +94,10 @@ impl Links {
         }
     }
 
+    pub(super) fn get(&self, upstream: Upstream) -> Option<&ServerLink> {
+        self.all.get(&upstream)
+    }
+
     pub(super) fn get_mut(&mut self, upstream: Upstream) -> Option<&mut ServerLink> {
         self.all.get_mut(&upstream)
     }
@@ -104,9 +109,12 @@ impl Links {
             return self.close(upstream, outbox);
         }
         let Some(link) = self.all.get_mut(&upstream) else { return };
+        let Some(at_rest) = config.at_rest(link.reader.is_fastcgi()) else {
+            return self.close(upstream, outbox);
+        };
         (link.exchange, link.rests_since_ms) = (None, outbox.now_ms());
         self.at_rest.entry(key(&link.server)).or_default().push(upstream);
-        outbox.upstreams().serve(upstream, None, config.at_rest());
+        outbox.upstreams().serve(upstream, None, at_rest);
     }
 
     /// A link is gone, or will be: it is forgotten.

@@ -3,9 +3,10 @@
 //! It must never pass on what the strict reader has not understood.
 
 use staunch_engine::Open;
-use staunch_protocol::http1::relay::{RelayFault, RelayReader, RelayStep};
+use staunch_protocol::http1::relay::{RelayFault, RelayStep};
 
 use super::exchange::{AnswerHead, Forwarded};
+use super::wire::LinkReader;
 
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Relayed {
 
 /// Takes what came of an answer. Its body goes to `open`, if its client is being sent it, else it is kept.
 pub(super) fn relay(
-    reader: &mut RelayReader,
+    reader: &mut LinkReader,
     mut input: &[u8],
     forwarded: &mut Forwarded,
     mut open: Option<&mut Open<'_>>,

@@ -68,6 +68,7 @@ impl Trouble {
             Self::Lost(UpstreamLoss::Failed(errno)) if NOTHING_TO_CONNECT.contains(&errno) => Failure::NoLink,
             Self::Lost(_) => Failure::Unreachable,
             Self::Fault(_) if self.is_end() => Failure::Unreachable,
+            Self::Fault(RelayFault::Overloaded) => Failure::Crowded { spread_s: 1 },
             Self::Fault(_) => Failure::BadAnswer,
         }
     }

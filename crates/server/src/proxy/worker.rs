@@ -21,6 +21,7 @@ use super::links::Links;
 use super::shared::ProxyShared;
 use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
 use crate::owner::OwnerPart;
+use crate::scripts::ScriptCall;
 
 /// A request that is passed on, as the rules of its site have it.
 pub(crate) struct ProxyErrand<'a> {
@@ -30,6 +31,8 @@ pub(crate) struct ProxyErrand<'a> {
     pub(crate) lines: Vec<u8>,
     /// Whether the client has shown credentials here.
     pub(crate) is_guarded: bool,
+    /// The script that it runs, if FastCGI is spoken with it.
+    pub(crate) script: Option<Box<ScriptCall>>,
 }
 
 /// A worker's part of the proxy.
@@ -80,10 +83,11 @@ impl ProxyWorker {
         };
         let asker = Asker {
             peer: answer.peer(),
+            client: answer.client(request),
             is_secured: answer.is_secured(),
             is_trusted: answer.is_from_trusted(),
         };
-        let mut forwarded = Forwarded::new(application, request, asker, errand.lines);
+        let mut forwarded = Forwarded::new(application, request, asker, errand.lines, errand.script);
         forwarded.is_guarded = errand.is_guarded;
         let (address, owner) = (answer.address(), OwnerPart::Proxy.into());
         if !forwarded.body.has_ended {
@@ -109,7 +113,8 @@ impl ProxyWorker {
 
     /// Writes the head for the application before a place is asked for: what is not passed on takes none.
     fn judge(&self, forwarded: &mut Forwarded, request: &Request<'_>) {
-        if let Err(refusal) = forwarded.write_head(request, &self.shared.pseudonym) {
+        let keeps = self.shared.config.fastcgi_idle_ms.is_some();
+        if let Err(refusal) = forwarded.write_head(request, &self.shared.pseudonym, keeps) {
             forwarded.failure = Some(Failure::Refused(refusal));
         }
     }

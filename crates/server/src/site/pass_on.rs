@@ -1,6 +1,7 @@
 //! Whether an application answers for a path, and whether a request may go there.
 //!
-//! It must never look at a file: what an application answers for need not be there.
+//! It must never look at a file: what an application answers for need not be there. Which script is run is
+//! for `run` to find.
 
 use std::sync::Arc;
 
@@ -8,18 +9,38 @@ use staunch_engine::Answered;
 use staunch_protocol::http1::decode_path;
 
 use super::Site;
+use crate::config::ProxyWire;
 use crate::errand::Errand;
 use crate::permission::{Asked, Passage, granted};
 use crate::rules::Ruling;
+use crate::scripts::ScriptCall;
 
 /// The part that answers a request.
 pub(crate) enum PassedOn<'e> {
-    /// The application that this ruling names. Field lines for the answer.
-    Application(Arc<Ruling>, Vec<u8>, Errand<'e>),
+    /// An application is asked for the answer.
+    Application(PassedTo, Errand<'e>),
     /// The site itself.
     Site(Errand<'e>),
     /// The request is answered, or will be by mail.
     Answered(Answered),
+}
+
+/// The application that a request goes to.
+pub(crate) struct PassedTo {
+    /// The rules of the path, which name it.
+    pub(crate) ruling: Arc<Ruling>,
+    /// Field lines for the answer.
+    pub(crate) lines: Vec<u8>,
+    /// The script that it runs, if it is one by FastCGI.
+    pub(crate) script: Option<Box<ScriptCall>>,
+}
+
+impl<'e> PassedOn<'e> {
+    /// By an application, under these rules.
+    pub(super) fn to(ruling: Arc<Ruling>, script: Option<Box<ScriptCall>>, errand: Errand<'e>) -> Self {
+        let lines = [ruling.lines.as_bytes(), &granted(&ruling, errand.request)].concat();
+        Self::Application(PassedTo { ruling, lines, script }, errand)
+    }
 }
 
 impl Site {
@@ -51,8 +72,11 @@ impl Site {
         match self.permission.pass(&ruling, Asked::by_peer(path), &self.shared, errand) {
             Passage::Open(errand) => {
                 errand.note_guard(Some(&ruling));
-                let lines = [ruling.lines.as_bytes(), &granted(&ruling, errand.request)].concat();
-                PassedOn::Application(ruling, lines, errand)
+                let wire = ruling.proxy.as_ref().map(|proxy| proxy.wire);
+                if wire == Some(ProxyWire::FastCgi) {
+                    return self.find_script(ruling, path, errand);
+                }
+                PassedOn::to(ruling, None, errand)
             }
             Passage::Answered(answered) => PassedOn::Answered(answered),
             Passage::Refused(problem, errand) => {

@@ -48,6 +48,8 @@ impl Site {
                 redirect::to_folder(path, errand.request.query, &further.lines(), errand.answer)
             }
             Kind::Folder => self.resolve_folder(path, further, errand),
+            // No application runs it here.
+            Kind::Script => self.refuse(Problem::NotFound, path, errand),
         }
     }
 

@@ -11,6 +11,7 @@ use staunch_protocol::{Method, Request};
 
 use super::{Sites, SitesShared};
 use crate::config::ClientDemand;
+use crate::content::load::Outcome;
 use crate::errand::Errand;
 use crate::rules::auth::Tag;
 use crate::shared::{Letter, SiteShared};
@@ -89,6 +90,19 @@ impl SitesWorker {
         match self.others.get_mut(place.site) {
             Some(Some(site)) => site.pass_on(errand),
             _ => self.default.pass_on(errand),
+        }
+    }
+
+    /// Tells who answers a request for which another thread has looked what there is.
+    pub(crate) fn pass_on_loaded<'e>(
+        &mut self,
+        site: Arc<SiteShared>,
+        outcome: Outcome,
+        errand: Errand<'e>,
+    ) -> PassedOn<'e> {
+        match self.worker_part(&site) {
+            Some(part) => part.pass_on_loaded(outcome, errand),
+            None => Site::new(site).pass_on_loaded(outcome, errand),
         }
     }
 

@@ -8,7 +8,7 @@ use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use staunch_config::key::{Form, Key};
-use staunch_config::units::server_address;
+use staunch_config::units::wired_server;
 
 use super::Loader;
 
@@ -33,7 +33,9 @@ impl Args for Flags {
         let file = Arg::new("config").long("config").short('c').value_name("FILE").help(help);
         let command = command.arg(file.value_parser(value_parser!(PathBuf)));
         // What only applications need is told by `staunch proxy --help`: the help has to be read at once.
-        let argument = |(title, key)| argument(title, key).hide(title == PROXY_GROUP);
+        let argument = |(title, key): (&'static str, &'static Key)| {
+            argument(title, key).hide(title == PROXY_GROUP || key.name.starts_with(FASTCGI))
+        };
         staunch_config::flags().map(argument).fold(command, Command::arg)
     }
 
@@ -69,21 +71,24 @@ pub(crate) struct ProxyFlags(pub(crate) Loader);
 
 /// The heading of the keys that only applications need.
 const PROXY_GROUP: &str = "Proxy";
+/// The beginning of keys of a site that only applications need.
+const FASTCGI: &str = "fastcgi_";
 /// The key of servers that answer.
 const PROXY: &str = "proxy";
 
 impl ProxyFlags {
     /// The keys that are flags of `staunch proxy`.
     fn keys() -> impl Iterator<Item = (&'static str, &'static Key)> {
-        staunch_config::flags().filter(|(_, key)| key.form != Form::Argument && key.name != PROXY)
+        staunch_config::flags().filter(|(_, key)| key.name != PROXY)
     }
 }
 
 impl Args for ProxyFlags {
     fn augment_args(command: Command) -> Command {
         let servers = staunch_config::flags().find(|(_, key)| key.name == PROXY).map(|(_, key)| {
-            let parser = Checked { check: |text| server_address(text).map(drop), word: (key.word)() };
-            let help = "Servers of the application, such as 127.0.0.1:8000, 8000 or unix:/run/app.sock";
+            let parser = Checked { check: |text| wired_server(text).map(drop), word: (key.word)() };
+            let help = "Servers of the application, such as 127.0.0.1:8000, 8000, unix:/run/app.sock or \
+                        fastcgi:/run/php/php-fpm.sock (with --root)";
             Arg::new(PROXY)
                 .value_name("SERVER")
                 .help(help)
@@ -92,7 +97,14 @@ impl Args for ProxyFlags {
                 .value_parser(ValueParser::new(parser))
         });
         let command = command.args(servers);
-        Self::keys().fold(command, |command, (title, key)| command.arg(argument(title, key)))
+        // The folder, which is the argument of `staunch serve`, is a flag where servers are.
+        let flag = |(title, key): (&'static str, &'static Key)| match key.form {
+            Form::Argument => {
+                argument(title, key).default_value(None::<&'static str>).help_heading(title).long(dashed(key))
+            }
+            Form::Switch | Form::Value | Form::Values | Form::File => argument(title, key),
+        };
+        Self::keys().map(flag).fold(command, Command::arg)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

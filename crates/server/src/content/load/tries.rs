@@ -9,10 +9,16 @@ use crate::content::folder::Variant;
 use crate::content::path::{Refusal, folder_of, is_servable};
 use crate::problem::Problem;
 use crate::rules::attempts::{Candidate, Tries};
+use crate::scripts::is_script;
 
 impl Load {
     pub(super) fn tries(&self, key: &[u8]) -> Option<&Tries> {
-        self.rules.as_ref().filter(|_| Variant::of_key(key).is_none())?.tries(key)
+        let rules = self.rules.as_ref().filter(|_| Variant::of_key(key).is_none())?;
+        // A script that is not there is answered by no other.
+        if rules.scripts.is_some() && is_script(key) {
+            return None;
+        }
+        rules.tries(key)
     }
 
     /// What answers for a path: nothing but itself, or the first candidate that is there. `look` is called

@@ -3,11 +3,11 @@
 //! A body must never be sent to a server that the request has no place at.
 
 use staunch_engine::{Address, Body, Open, Outbox, Piece, Upstream};
-use staunch_protocol::http1::BodyOut;
 use staunch_protocol::{BodyIn, Request};
 
 use super::ProxyWorker;
-use crate::proxy::exchange::{ForwardStage, Forwarded};
+use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
+use crate::proxy::wire::Framing;
 
 impl ProxyWorker {
     /// Keeps or sends a piece of a request's body.
@@ -20,13 +20,18 @@ impl ProxyWorker {
         outbox: &Outbox,
     ) {
         if let ForwardStage::AtWork(_, link, _) = forwarded.stage {
-            return send_piece(link, forwarded.body.is_chunked, piece.to_vec(), outbox);
+            return send_piece(link, forwarded.body.framing, piece.to_vec(), outbox);
         }
         forwarded.body.kept.extend_from_slice(piece);
         let is_long = forwarded.body.kept.len() > self.shared.config.body_bytes_kept;
         let is_undecided = forwarded.failure.is_none() && forwarded.answer.head.is_none();
         let is_apart = is_undecided && matches!(forwarded.stage, ForwardStage::Apart);
         if is_apart && (is_long || !self.shared.has_room()) {
+            if !is_long && forwarded.call.is_some() && request.content == BodyIn::Open {
+                // By FastCGI its length has to be known, and there is no room to wait for it.
+                forwarded.failure = Some(Failure::NoLink);
+                return;
+            }
             forwarded.body.is_streamed = true;
             self.judge(forwarded, request);
             self.want_place(forwarded, None, address);
@@ -43,7 +48,7 @@ impl ProxyWorker {
     ) {
         forwarded.body.has_ended = true;
         match forwarded.stage {
-            ForwardStage::AtWork(_, link, _) => end_body(link, forwarded.body.is_chunked, outbox),
+            ForwardStage::AtWork(_, link, _) => end_body(link, forwarded.body.framing, outbox),
             ForwardStage::Apart if forwarded.failure.is_none() && forwarded.answer.head.is_none() => {
                 self.judge(forwarded, request);
                 self.want_place(forwarded, None, address);
@@ -59,9 +64,9 @@ impl ProxyWorker {
         let ForwardStage::AtWork(_, link, _) = forwarded.stage else { return };
         let outbox = open.outbox();
         match body {
-            Body::Piece(piece) => send_piece(link, forwarded.body.is_chunked, piece.to_vec(), outbox),
+            Body::Piece(piece) => send_piece(link, forwarded.body.framing, piece.to_vec(), outbox),
             Body::End if forwarded.is_tunnel => outbox.upstreams().end(link),
-            Body::End => end_body(link, forwarded.body.is_chunked, outbox),
+            Body::End => end_body(link, forwarded.body.framing, outbox),
         }
         if !outbox.upstreams().has_room(link) {
             open.hold();
@@ -73,41 +78,29 @@ impl ProxyWorker {
 pub(super) fn send_request(forwarded: &mut Forwarded, link: Upstream, content: BodyIn, outbox: &Outbox) {
     let upstreams = outbox.upstreams();
     upstreams.send(link, Piece::Bytes(forwarded.head.clone()));
-    if content == BodyIn::None {
-        return;
+    if content != BodyIn::None {
+        let body = match forwarded.body.is_streamed {
+            true => std::mem::take(&mut forwarded.body.kept),
+            false => forwarded.body.kept.clone(),
+        };
+        send_piece(link, forwarded.body.framing, body, outbox);
     }
-    let body = match forwarded.body.is_streamed {
-        true => std::mem::take(&mut forwarded.body.kept),
-        false => forwarded.body.kept.clone(),
-    };
-    send_piece(link, forwarded.body.is_chunked, body, outbox);
     if forwarded.body.has_ended {
-        end_body(link, forwarded.body.is_chunked, outbox);
+        end_body(link, forwarded.body.framing, outbox);
     }
 }
 
 /// Sends a piece of a request's body.
-fn send_piece(link: Upstream, is_chunked: bool, piece: Vec<u8>, outbox: &Outbox) {
-    let upstreams = outbox.upstreams();
-    if piece.is_empty() {
-        return;
+fn send_piece(link: Upstream, framing: Framing, piece: Vec<u8>, outbox: &Outbox) {
+    if !piece.is_empty() {
+        outbox.upstreams().send(link, Piece::Bytes(framing.piece(piece)));
     }
-    if !is_chunked {
-        upstreams.send(link, Piece::Bytes(piece));
-        return;
-    }
-    let (mut framing, mut frame) = (BodyOut::Chunked, Vec::new());
-    framing.begin_piece(piece.len() as u64, &mut frame);
-    frame.extend_from_slice(&piece);
-    framing.end_piece(&mut frame);
-    upstreams.send(link, Piece::Bytes(frame));
 }
 
 /// Sends what stands behind a request's body.
-fn end_body(link: Upstream, is_chunked: bool, outbox: &Outbox) {
-    if is_chunked {
-        let mut frame = Vec::new();
-        BodyOut::Chunked.end(&mut frame);
-        outbox.upstreams().send(link, Piece::Bytes(frame));
+fn end_body(link: Upstream, framing: Framing, outbox: &Outbox) {
+    let end = framing.end();
+    if !end.is_empty() {
+        outbox.upstreams().send(link, Piece::Bytes(end));
     }
 }

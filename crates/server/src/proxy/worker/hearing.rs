@@ -5,13 +5,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, GivenBack, Open, Outbox, Upstream, UpstreamEvent, UpstreamLoss};
-use staunch_protocol::http1::relay::{RelayFault, RelayReader};
+use staunch_protocol::http1::relay::RelayFault;
 
 use super::ProxyWorker;
 use crate::proxy::application::ServerName;
 use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
 use crate::proxy::relaying::{Relayed, relay};
 use crate::proxy::trouble::Trouble;
+use crate::proxy::wire::LinkReader;
 
 /// An answer after the last bytes, or the end, of its link.
 type Taken = Result<Relayed, RelayFault>;
@@ -62,7 +63,7 @@ impl ProxyWorker {
         address: Address,
         mut open: Option<&mut Open<'_>>,
         outbox: &Outbox,
-        take: impl FnOnce(&mut RelayReader, &mut Forwarded, Option<&mut Open<'_>>) -> Taken,
+        take: impl FnOnce(&mut LinkReader, &mut Forwarded, Option<&mut Open<'_>>) -> Taken,
     ) {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
@@ -126,6 +127,7 @@ impl ProxyWorker {
         else {
             return;
         };
+        self.tell_errors(&server, link);
         let counts = &server.get().counts;
         counts.answers.fetch_add(1, Relaxed);
         let is_error = forwarded.answer.head.as_ref().is_some_and(|head| head.status.code() >= 500);
@@ -153,6 +155,7 @@ impl ProxyWorker {
         else {
             return;
         };
+        self.tell_errors(&server, upstream);
         let link = self.links.forget(upstream);
         outbox.upstreams().close(upstream);
         let (has_begun, may_have_sent, was_used) = link.map_or((true, true, false), |link| {
@@ -207,6 +210,14 @@ impl ProxyWorker {
                 "proxy: {address} of {application} fails: requests go elsewhere for a while, if they can"
             ));
             server.get().places.begin_anew();
+        }
+    }
+
+    /// Tells the operator what an application said of its errors while it answered.
+    pub(super) fn tell_errors(&self, server: &ServerName, upstream: Upstream) {
+        let said = self.links.get(upstream).map_or(&b""[..], |link| link.reader.errors());
+        if let Some(line) = server.get().error_lines.line(said, self.now_ms) {
+            (self.shared.notice)(&format!("proxy: {}: {line}", server.get().address));
         }
     }
 

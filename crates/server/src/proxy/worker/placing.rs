@@ -95,16 +95,13 @@ impl ProxyWorker {
             return;
         };
         let config = &self.shared.config;
-        let link = self.links.open(&server, address, forwarded.is_idempotent, config, outbox);
+        let link = self.links.open(&server, address, forwarded, config, outbox);
         let Some(link) = link else {
             forwarded.failure = Some(Failure::NoLink);
             return self.give_back(&server, GivenBack::Unanswered);
         };
         if let Some(link) = self.links.get_mut(link) {
-            match forwarded.asks_upgrade {
-                true => link.reader.begin_upgrade(),
-                false => link.reader.begin(forwarded.is_head),
-            }
+            link.reader.begin(forwarded.is_head, forwarded.asks_upgrade);
         }
         forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
         send_request(forwarded, link, request.content, outbox);
