@@ -6,8 +6,11 @@
 
 mod crowd;
 mod failing;
+mod fastcgi;
+mod fastcgi_hostile;
 mod hostile;
 mod passing;
+mod php;
 mod rules;
 mod scripted;
 mod strangers;
