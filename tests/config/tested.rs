@@ -56,6 +56,28 @@ fn everything_wrong_is_said_with_its_place() {
 }
 
 #[test]
+fn a_server_that_stands_twice_in_an_application_is_found_however_it_is_written() {
+    let table = [
+        ("proxy = ['127.0.0.1:80', '10.0.0.1:80', '127.0.0.1:80']", "1:41"),
+        ("proxy = ['8000', '127.0.0.1:8000']", "1:18"),
+        ("proxy = ['app:80', 'http://app:80/']", "1:20"),
+        ("proxy = ['unix:/run/a', 'unix:/run/a']", "1:25"),
+        ("root = '.'\n[[path]]\nmatch = '/a'\nproxy = ['app:80', 'app:80']", "4:20"),
+    ];
+    for (text, place) in table {
+        let folder = Folder::with(text);
+        let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+        assert_eq!(finished.status.code(), Some(78), "{text}");
+        let start = format!("staunch: staunch.toml:{place}: proxy: ");
+        let mut lines = finished.stderr.lines().filter(|line| line.starts_with(&start));
+        let is_told = lines.any(|line| line.ends_with(" is wrong: the same stands before it already"));
+        assert!(is_told, "{text}: {}", finished.stderr);
+    }
+    let folder = Folder::with("proxy = ['127.0.0.1:80', 'localhost:80', '[::1]:80', '127.0.0.1:81']");
+    assert_eq!(folder.run(&["-t", "-c", "staunch.toml"]).status.code(), Some(0));
+}
+
+#[test]
 fn what_is_not_there_is_found_by_the_test() {
     let table = [
         ("root = 'no/such'", "staunch.toml:1:1: root: no/such: no such file or directory"),

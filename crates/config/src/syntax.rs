@@ -191,21 +191,57 @@ impl<S: Syntax> Syntax for Many<S> {
     }
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
-        let items = match &node.kind {
-            ValueKind::Text(text) if text.is_empty() => Vec::new(),
-            ValueKind::Text(text) => {
-                let item = |word: &str| Node { kind: ValueKind::Text(word.trim().into()), place: node.place };
-                text.split(',').map(item).collect()
-            }
-            ValueKind::List(items) => items.clone(),
-            _ => vec![node.clone()],
-        };
+        let items = items(node);
         let read: Vec<Option<S::Value>> = items.iter().map(|item| S::read(item, complaints)).collect();
         read.into_iter().collect()
     }
 
     fn write(value: &Self::Value) -> Node {
         Node::new(ValueKind::List(value.iter().map(S::write).collect()))
+    }
+}
+
+fn items(node: &Node) -> Vec<Node> {
+    match &node.kind {
+        ValueKind::Text(text) if text.is_empty() => Vec::new(),
+        ValueKind::Text(text) => {
+            let item = |word: &str| Node { kind: ValueKind::Text(word.trim().into()), place: node.place };
+            text.split(',').map(item).collect()
+        }
+        ValueKind::List(items) => items.clone(),
+        _ => vec![node.clone()],
+    }
+}
+
+/// Several values, each of which means something else than the others, however it is written.
+#[derive(Debug)]
+pub struct Distinct<S>(PhantomData<S>);
+
+impl<S: Syntax> Syntax for Distinct<S> {
+    type Value = Vec<S::Value>;
+
+    fn word() -> String {
+        Many::<S>::word()
+    }
+
+    fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
+        let values = Many::<S>::read(node, complaints)?;
+        let again = (1..values.len()).find(|index| values[..*index].contains(&values[*index]));
+        let Some(again) = again else { return Some(values) };
+        let items = items(node);
+        let item = items.get(again).unwrap_or(node);
+        complaints.push(Complaint {
+            place: item.place,
+            found: item.describe(),
+            word: S::word(),
+            reason: "the same stands before it already".into(),
+            is_explained: true,
+        });
+        None
+    }
+
+    fn write(value: &Self::Value) -> Node {
+        Many::<S>::write(value)
     }
 }
 

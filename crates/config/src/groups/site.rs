@@ -57,7 +57,8 @@ group! {
     root_anyway: OnOff = Some("off"), Switch, reload, "true";
     /// Servers of an application that answers; see `staunch proxy`
     /// Addresses such as `127.0.0.1:8000`, a port of this host, or `unix:/run/app.sock`; several are servers
-    /// of one application. A name is looked up at the start. Rules for paths may say otherwise (`[[path]]`).
+    /// of one application. A name is looked up again and again, and each address of it is a server. Rules for
+    /// paths may say otherwise (`[[path]]`).
     /// A new port asks for an upgrade: the process may connect to no other than those it was started with.
     /// `fastcgi:/run/php/php-fpm.sock` or `fastcgi:127.0.0.1:9000` speaks FastCGI: scripts below `root` are
     /// run, and other files are served.

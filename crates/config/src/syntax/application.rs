@@ -4,10 +4,10 @@
 
 use crate::node::{Node, ValueKind};
 use crate::syntax::text::Server;
-use crate::syntax::{Complaint, Many, Syntax};
+use crate::syntax::{Complaint, Distinct, Many, Syntax};
 use crate::units::{Application, WiredServer};
 
-/// Servers of one application: as `Many`, checked as a list.
+/// Servers of one application: as `Distinct`, checked as a list.
 #[derive(Debug)]
 pub struct Servers;
 
@@ -19,7 +19,7 @@ impl Syntax for Servers {
     }
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Application> {
-        let servers = Many::<Server>::read(node, complaints)?;
+        let servers = Distinct::<Server>::read(node, complaints)?;
         let wire = servers.first().map_or(crate::units::Wire::Http, |first| first.wire);
         if let Some(other) = servers.iter().position(|server| server.wire != wire) {
             complaints.push(mixed(place_of(node, other), &servers[0], &servers[other]));
