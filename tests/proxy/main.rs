@@ -9,6 +9,7 @@ mod failing;
 mod fastcgi;
 mod fastcgi_hostile;
 mod hostile;
+mod names;
 mod passing;
 mod php;
 mod rules;

@@ -45,13 +45,21 @@ impl Scripted {
 pub(crate) fn play(script: Script) -> (SocketAddr, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
+    (address, play_at(listener, script))
+}
+
+/// Plays a script that has a memory, at a socket that listens already. Gives what was sent there.
+pub(crate) fn play_at(
+    listener: TcpListener,
+    script: impl Fn(&mut Scripted, usize) + Clone + Send + 'static,
+) -> Receiver<Vec<u8>> {
     let (got, all) = mpsc::channel();
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
             stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
-            let mut scripted = Scripted { stream, got: got.clone() };
+            let (mut scripted, script) = (Scripted { stream, got: got.clone() }, script.clone());
             std::thread::spawn(move || script(&mut scripted, number));
         }
     });
-    (address, all)
+    all
 }

@@ -183,7 +183,7 @@ pub fn address(text: &str) -> Result<ListenAddress, String> {
 pub enum ServerAddress {
     /// An address and a port.
     Socket(SocketAddr),
-    /// A name and a port, to be looked up at start: `app.internal:8000`.
+    /// A name and a port, to be looked up at start and again: `app.internal:8000`.
     Name(String),
     /// The whole name of a socket file: `unix:/run/app.sock`.
     Unix(PathBuf),

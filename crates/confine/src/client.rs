@@ -1,7 +1,8 @@
-//! The confinement of a process that asks others and serves nobody: the agent of certificates.
+//! The confinement of a process that asks others and serves nobody: the agent of certificates, and the
+//! resolver of names.
 //!
-//! The process reads this beside what it is told: what names are looked up by, and the authorities
-//! that this machine trusts.
+//! The process reads this beside what it is told: what names are looked up by, and, if it is the agent, the
+//! authorities that this machine trusts.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use crate::{Missing, Paths, Sandbox, fence, filter, threads};
 
 /// The file that says who is asked for names. Others replace it as a whole, while the process runs.
 const RESOLVER: &str = "/etc/resolv.conf";
+/// The folder of the files by which names are looked up: `hosts`, `nsswitch.conf`, `gai.conf` and others.
+const SETTINGS: &str = "/etc";
 /// Where systems keep the authorities that they trust.
 const AUTHORITIES: &[&str] = &[
     "/etc/ssl/certs",
@@ -35,6 +38,34 @@ const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// # Panics
 /// If the process has other threads: they would go on unconfined.
 pub fn confine_client(sandbox: Sandbox, files: &[PathBuf], store: &Path) -> Result<Vec<String>, Missing> {
+    let mut paths = Paths::default();
+    files.iter().for_each(|file| paths.read_file(file));
+    let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let read =
+        AUTHORITIES.iter().map(PathBuf::from).chain(named).chain(resolver()).chain(paths.read).collect();
+    confine_to(sandbox, &read, Some(store))
+}
+
+/// Confines this process to what the lookup of a name needs: the settings of that are read, other machines
+/// are asked, and no file is written. What could not be confined, in words.
+///
+/// # Errors
+/// Those of [`confine_client`].
+///
+/// # Panics
+/// If the process has other threads: they would go on unconfined.
+pub fn confine_resolver(sandbox: Sandbox) -> Result<Vec<String>, Missing> {
+    // Others replace the files in it as a whole, while the process runs: rules for the files alone would be
+    // for what was replaced.
+    let settings = PathBuf::from(SETTINGS);
+    confine_to(sandbox, &resolver().into_iter().chain([settings]).collect(), None)
+}
+
+fn confine_to(
+    sandbox: Sandbox,
+    read: &BTreeSet<PathBuf>,
+    write: Option<&Path>,
+) -> Result<Vec<String>, Missing> {
     if sandbox == Sandbox::Off {
         return Ok(Vec::new());
     }
@@ -43,12 +74,7 @@ pub fn confine_client(sandbox: Sandbox, files: &[PathBuf], store: &Path) -> Resu
     if is_insisted_on {
         fence::can_be_whole()?;
     }
-    let mut paths = Paths::default();
-    files.iter().for_each(|file| paths.read_file(file));
-    let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let read: BTreeSet<PathBuf> =
-        AUTHORITIES.iter().map(PathBuf::from).chain(named).chain(resolver()).chain(paths.read).collect();
-    let confined = [fence::raise_for_client(&read, store), filter::apply_to_client()];
+    let confined = [fence::raise_for_client(read, write), filter::apply_to_client()];
     let missing: Vec<String> = confined.into_iter().filter_map(Result::err).collect();
     match missing.first().filter(|_| is_insisted_on) {
         Some(what) => Err(Missing::from(what.clone())),

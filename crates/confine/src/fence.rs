@@ -108,11 +108,11 @@ pub(crate) fn raise(paths: &Paths, inherited: &Inherited) -> Result<Fence, Strin
 }
 
 /// Raises the fence of a process that asks others and serves nobody: it reads these files and folders, writes
-/// within one folder, and may connect.
+/// within one folder at most, and may connect.
 ///
 /// # Errors
 /// Why there is none, or what it leaves open, in words.
-pub(crate) fn raise_for_client(read: &BTreeSet<PathBuf>, write: &Path) -> Result<(), String> {
+pub(crate) fn raise_for_client(read: &BTreeSet<PathBuf>, write: Option<&Path>) -> Result<(), String> {
     let enforce = || -> Result<RestrictionStatus, RulesetError> {
         Ruleset::default()
             .handle_access(AccessFs::from_all(NEWEST))?
@@ -120,7 +120,7 @@ pub(crate) fn raise_for_client(read: &BTreeSet<PathBuf>, write: &Path) -> Result
             .scope(Scope::from_all(NEWEST))?
             .create()?
             .add_rules(path_beneath_rules(read, READ))?
-            .add_rules(path_beneath_rules([write], STORE))?
+            .add_rules(path_beneath_rules(write, STORE))?
             .add_rules(path_beneath_rules(programs(), RUN))?
             .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
             .add_rules(path_beneath_rules(["/dev/null"], SINK))?

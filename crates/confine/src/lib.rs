@@ -22,7 +22,7 @@ mod paths;
 
 use std::fmt;
 
-pub use client::confine_client;
+pub use client::{confine_client, confine_resolver};
 pub use identity::{AssumeError, Identity, UnknownIdentity, group_number};
 pub use inherited::INHERITED;
 pub use outcome::Confinement;

@@ -22,6 +22,7 @@ mod parts;
 mod proxy;
 mod reach;
 mod reload;
+pub mod resolver;
 mod seeing;
 pub mod serve;
 mod settings;

@@ -2,8 +2,9 @@
 //!
 //! It must never judge a value: the settings were read strictly.
 
+mod names;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use staunch_config::units::ServerAddress;
@@ -11,6 +12,8 @@ use staunch_config::{Config, Site};
 use staunch_engine::PlacesLimit;
 use staunch_netio::memory;
 use staunch_server::{ProxyConfig, ProxyServer};
+
+pub(crate) use names::Names;
 
 /// Part of the memory there is that may be held for slow clients of applications.
 const MEMORY_PART: u64 = 8;
@@ -36,11 +39,8 @@ pub(crate) fn ports(config: &Config) -> BTreeSet<u16> {
     applications(config).values().flat_map(|servers| servers.iter().filter_map(port)).collect()
 }
 
-/// The addresses of names; of one that leads nowhere there is none.
-pub(crate) type Names = BTreeMap<String, Option<SocketAddr>>;
-
-/// The names of all servers.
-fn all_names(config: &Config) -> BTreeSet<String> {
+/// The names of all servers, each with its port.
+pub(crate) fn all_names(config: &Config) -> BTreeSet<String> {
     let name = |server: &ServerAddress| match server {
         ServerAddress::Name(name) => Some(name.clone()),
         ServerAddress::Socket(_) | ServerAddress::Unix(_) => None,
@@ -48,42 +48,37 @@ fn all_names(config: &Config) -> BTreeSet<String> {
     applications(config).values().flat_map(|servers| servers.iter().filter_map(name)).collect()
 }
 
-/// Looks up all names. Gives a sentence for each that leads nowhere.
-pub(crate) fn names(config: &Config) -> (Names, Vec<String>) {
-    let (mut names, mut faults) = (Names::new(), Vec::new());
-    for name in all_names(config) {
-        let found = look_up(&name);
-        if let Err(reason) = &found {
-            faults.push(format!(
-                "proxy: {name}: {reason}: no request goes there until a restart or an upgrade"
-            ));
+/// Every application of the settings, with its servers as they are named there.
+pub(crate) type Applications = Vec<(String, Vec<ServerAddress>)>;
+
+/// Every application, by its name.
+pub(crate) fn all(config: &Config) -> Applications {
+    applications(config).into_iter().map(|(name, servers)| (name, servers.to_vec())).collect()
+}
+
+/// Every application with the addresses of its servers at present. An address to which several names lead is
+/// one server.
+pub(crate) fn at(applications: &Applications, names: &Names) -> Vec<(String, Vec<ProxyServer>)> {
+    let at = |servers: &[ServerAddress]| {
+        let mut all = Vec::new();
+        for server in servers.iter().flat_map(|server| addresses(server, names)) {
+            if !all.contains(&server) {
+                all.push(server);
+            }
         }
-        names.insert(name, found.ok());
-    }
-    (names, faults)
-}
-
-/// A name that was not looked up.
-pub(crate) fn new_name(config: &Config, known: &Names) -> Option<String> {
-    all_names(config).into_iter().find(|name| !known.contains_key(name))
-}
-
-/// Every application with the addresses of its servers.
-pub(crate) fn applications_at(config: &Config, names: &Names) -> Vec<(String, Vec<ProxyServer>)> {
-    let server = |server: &ServerAddress| match server {
-        ServerAddress::Socket(address) => Some(ProxyServer::Internet(*address)),
-        ServerAddress::Unix(file) => Some(ProxyServer::Unix(file.clone())),
-        ServerAddress::Name(name) => names.get(name).copied().flatten().map(ProxyServer::Internet),
+        all
     };
-    let all = applications(config).into_iter();
-    all.map(|(name, servers)| (name, servers.iter().filter_map(server).collect())).collect()
+    applications.iter().map(|(name, servers)| (name.clone(), at(servers))).collect()
 }
 
-/// The address of a name: one of IPv4 if there is any.
-fn look_up(name: &str) -> Result<SocketAddr, String> {
-    let found: Vec<SocketAddr> = name.to_socket_addrs().map_err(|error| error.to_string())?.collect();
-    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
-    first.copied().ok_or_else(|| "the name has no address".to_owned())
+fn addresses(server: &ServerAddress, names: &Names) -> Vec<ProxyServer> {
+    match server {
+        ServerAddress::Socket(address) => vec![ProxyServer::Internet(*address)],
+        ServerAddress::Unix(file) => vec![ProxyServer::Unix(file.clone())],
+        ServerAddress::Name(name) => {
+            names.addresses(name).iter().copied().map(ProxyServer::Internet).collect()
+        }
+    }
 }
 
 /// Descriptors that connections to servers may take.

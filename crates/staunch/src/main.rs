@@ -82,6 +82,9 @@ enum Subcommands {
     /// Start the next server in an upgrade; a server starts this by itself
     #[command(hide = true)]
     UpgradeStarter(processes::StarterArguments),
+    /// Look names up beside a server, which starts this by itself
+    #[command(hide = true)]
+    NameResolver(processes::ResolverArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
     /// Offer load to a server over HTTP/1.1, plain or by TLS, and say what came of it
@@ -143,6 +146,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Certificates(command)) => certificates::run(&command),
         Some(Subcommands::CertificateAgent(arguments)) => arguments.run().map(done),
         Some(Subcommands::UpgradeStarter(arguments)) => arguments.run().map(done),
+        Some(Subcommands::NameResolver(arguments)) => arguments.run().map(done),
         Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
         Some(Subcommands::Load(words)) => Err(instruments::start("load", &words)),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),

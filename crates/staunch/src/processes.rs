@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use staunch_service::acme::{self, AgentPlan};
 use staunch_service::life;
+use staunch_service::resolver::{self, ResolverPlan};
 
 use crate::config::Failure;
 
@@ -28,6 +29,29 @@ pub(crate) struct AgentArguments {
     read: Vec<PathBuf>,
 }
 
+/// Arguments of the process that looks names up.
+#[derive(Args, Debug)]
+pub(crate) struct ResolverArguments {
+    /// Names with their ports
+    names: Vec<String>,
+
+    /// User to become
+    #[arg(long)]
+    user: Option<String>,
+
+    /// How much it is confined
+    #[arg(long)]
+    sandbox: String,
+
+    /// Time between two lookups, in milliseconds
+    #[arg(long)]
+    interval_ms: u64,
+
+    /// Look names up, and start no process for it
+    #[arg(long)]
+    looks: bool,
+}
+
 /// Arguments of the process that starts the next server in an upgrade.
 #[derive(Args, Debug)]
 pub(crate) struct StarterArguments {
@@ -43,6 +67,17 @@ impl AgentArguments {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { folder, user, sandbox, read } = self;
         acme::run_agent(&AgentPlan { folder, user, sandbox, read })
+    }
+}
+
+impl ResolverArguments {
+    /// Runs the process until its server has ended.
+    ///
+    /// # Errors
+    /// Those of [`resolver::run`].
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Self { names, user, sandbox, interval_ms, looks } = self;
+        resolver::run(&ResolverPlan { names, user, sandbox, interval_ms, looks })
     }
 }
 

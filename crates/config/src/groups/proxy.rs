@@ -30,6 +30,9 @@ group! {
     /// Length of a body up to which all of it is read before a server is asked
     /// A slow client's body takes no place at the application so. A longer one is passed on as it comes.
     proxy_body_size: Size = Some("1MiB"), Value, restart, "\"64KiB\"";
+    /// Time between two lookups of the names of servers
+    /// Where a name fails it is looked up sooner, from 1s on.
+    proxy_resolve_interval: Time = Some("30s"), Value, restart, "\"5s\"";
     /// Most memory for bodies that wait for slow clients: auto is an eighth
     /// Beyond it applications wait for their clients.
     proxy_memory: OrAuto<Size> = Some("auto"), Value, restart, "\"64MiB\"";

@@ -254,6 +254,14 @@ impl Places {
         was_there
     }
 
+    /// The server is gone: everybody leaves the line, and is told so.
+    pub fn send_away(&self, news: &mut Vec<PlaceNews>) {
+        let mut desk = self.desk();
+        let all = desk.queue.drain(..);
+        news.extend(all.map(|(address, _)| PlaceNews { address, has_place: false }));
+        self.note_waiting(&desk);
+    }
+
     /// Figures for people.
     pub fn figures(&self) -> PlacesFigures {
         self.figures_at(&self.desk())

@@ -3,10 +3,10 @@
 //! This module owns the health of servers. It must never ask a server anything.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use staunch_engine::Places;
+use staunch_engine::{PlaceNews, Places};
 
 use super::config::{ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
@@ -21,14 +21,15 @@ const ILL_MS: u64 = 1_000;
 /// The longest such time: an operator who has mended a server does not wait for longer.
 const ILL_MS_MAX: u64 = 30_000;
 
-/// A group of servers that answer the same.
+/// A group of servers that answer the same, as it is at present: servers that come or vanish make another
+/// value, which shares those that stay.
 #[derive(Debug)]
 pub(super) struct Application {
     /// As it was configured.
     pub(super) name: Box<str>,
-    pub(super) servers: Vec<AppServer>,
+    pub(super) servers: Vec<Arc<AppServer>>,
     /// Requests that are tried once more at present.
-    pub(super) retries: AtomicU32,
+    pub(super) retries: Arc<AtomicU32>,
 }
 
 /// A server of an application.
@@ -41,6 +42,8 @@ pub(super) struct AppServer {
     health: Health,
     /// The moment in which the operator was told of a failure last, in milliseconds of the workers' clock.
     told_ms: AtomicU64,
+    /// Its name leads elsewhere by now: what is in work there ends, and nothing new begins.
+    is_gone: AtomicBool,
 }
 
 /// Counts of requests and answers since the start.
@@ -85,21 +88,46 @@ impl ServerName {
 
     /// Whether both name the same server.
     pub(super) fn is(&self, other: &Self) -> bool {
-        self.index == other.index && Arc::ptr_eq(&self.application, &other.application)
+        std::ptr::eq(self.get(), other.get())
     }
 }
 
 impl Application {
-    pub(super) fn new(name: &str, servers: &[ProxyServer], config: &ProxyConfig) -> Self {
-        let server = |address: &ProxyServer| AppServer {
-            address: address.clone(),
-            places: Places::new(config.limit, config.patience_ms),
-            counts: ServerCounts::default(),
-            error_lines: ErrorLines::default(),
-            health: Health::default(),
-            told_ms: AtomicU64::new(0),
+    /// An application of these servers. Those that it had `before` keep all that is known of them.
+    pub(super) fn new(
+        name: &str,
+        servers: &[ProxyServer],
+        before: Option<&Self>,
+        config: &ProxyConfig,
+    ) -> Self {
+        let server = |address: &ProxyServer| {
+            let known = before.and_then(|before| before.server_at(address));
+            known.map_or_else(|| Arc::new(AppServer::new(address, config)), Arc::clone)
         };
-        Self { name: name.into(), servers: servers.iter().map(server).collect(), retries: AtomicU32::new(0) }
+        Self {
+            name: name.into(),
+            servers: servers.iter().map(server).collect(),
+            retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
+        }
+    }
+
+    fn server_at(&self, address: &ProxyServer) -> Option<&Arc<AppServer>> {
+        self.servers.iter().find(|server| server.address == *address)
+    }
+
+    /// Whether it has these servers, in this order.
+    pub(super) fn is_at(&self, servers: &[ProxyServer]) -> bool {
+        self.servers.iter().map(|server| &server.address).eq(servers)
+    }
+
+    /// The servers of the value `before` that this one has no more.
+    pub(super) fn vanished<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = usize> + 'a {
+        (0..before.servers.len()).filter(|index| self.server_at(&before.servers[*index].address).is_none())
+    }
+
+    /// The place of a server in the list, if it is there.
+    pub(super) fn index_of(&self, server: &AppServer) -> Option<usize> {
+        self.servers.iter().position(|one| std::ptr::eq(&**one, server))
     }
 
     /// The server for a request, by two drawn at random (`draw` is any number): the one with less before it.
@@ -127,6 +155,29 @@ impl Application {
 }
 
 impl AppServer {
+    fn new(address: &ProxyServer, config: &ProxyConfig) -> Self {
+        Self {
+            address: address.clone(),
+            places: Places::new(config.limit, config.patience_ms),
+            counts: ServerCounts::default(),
+            error_lines: ErrorLines::default(),
+            health: Health::default(),
+            told_ms: AtomicU64::new(0),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// Nothing new begins here. `news` is for those who stand in line: each has to ask elsewhere.
+    pub(super) fn vanish(&self, news: &mut Vec<PlaceNews>) {
+        // Before the line is emptied: a request that stands in it afterwards looks, and sees this.
+        self.is_gone.store(true, SeqCst);
+        self.places.send_away(news);
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone.load(SeqCst)
+    }
+
     /// A request has come to its end there, well or not. `true`: from now on requests go elsewhere, which
     /// they did not before.
     pub(super) fn note(&self, is_failure: bool, now_ms: u64) -> bool {
@@ -193,10 +244,26 @@ impl Health {
 mod tests {
     use super::*;
 
+    fn address(number: u16) -> ProxyServer {
+        ProxyServer::Internet(([127, 0, 0, 1], 1000 + number).into())
+    }
+
     fn application(count: u16) -> Application {
-        let address = |port: u16| ProxyServer::Internet(([127, 0, 0, 1], 1000 + port).into());
         let servers: Vec<_> = (0..count).map(address).collect();
-        Application::new("shop", &servers, &ProxyConfig::default())
+        Application::new("shop", &servers, None, &ProxyConfig::default())
+    }
+
+    #[test]
+    fn servers_that_stay_keep_what_is_known_of_them_and_others_vanish() {
+        let before = application(3);
+        (0..20).for_each(|_| _ = before.servers[2].note(true, 0));
+        let after =
+            Application::new("shop", &[address(2), address(7)], Some(&before), &ProxyConfig::default());
+        assert!(after.is_at(&[address(2), address(7)]) && !after.is_at(&[address(7), address(2)]));
+        assert!(!after.servers[0].is_well(0) && after.servers[1].is_well(0));
+        assert_eq!(after.vanished(&before).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(after.index_of(&before.servers[2]), Some(0));
+        assert_eq!(after.index_of(&before.servers[0]), None);
     }
 
     #[test]

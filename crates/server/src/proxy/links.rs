@@ -3,7 +3,6 @@
 //! It must never give a link at rest to two requests, nor one that its server has closed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use staunch_engine::{Address, Outbox, Upstream};
 
@@ -34,11 +33,12 @@ pub(super) struct ServerLink {
 pub(super) struct Links {
     all: HashMap<Upstream, ServerLink>,
     /// Those at rest, by server; the one that rested last stands last.
-    at_rest: HashMap<(usize, usize), Vec<Upstream>>,
+    at_rest: HashMap<usize, Vec<Upstream>>,
 }
 
-fn key(server: &ServerName) -> (usize, usize) {
-    (Arc::as_ptr(&server.application).addr(), server.index)
+/// The address of what is known of a server: a link keeps that from being another's.
+fn key(server: &ServerName) -> usize {
+    std::ptr::from_ref(server.get()).addr()
 }
 
 impl Links {
@@ -87,10 +87,9 @@ impl Links {
 
     /// Closes a link at rest, so that the next request finds room for one.
     fn give_way(&mut self, outbox: &Outbox) {
-        let oldest = self.at_rest.values_mut().find(|links| !links.is_empty()).map(|links| links.remove(0));
+        let oldest = self.at_rest.values().find_map(|links| links.first().copied());
         if let Some(upstream) = oldest {
-            self.all.remove(&upstream);
-            outbox.upstreams().close(upstream);
+            self.close(upstream, outbox);
         }
     }
 
@@ -104,11 +103,12 @@ impl Links {
 
     /// A link serves nobody any more, and may serve the next.
     pub(super) fn rest(&mut self, upstream: Upstream, config: &ProxyConfig, outbox: &Outbox) {
-        if self.all.len() >= config.links_max as usize {
+        let is_full = self.all.len() >= config.links_max as usize;
+        let Some(link) = self.all.get_mut(&upstream) else { return };
+        if is_full || link.server.get().is_gone() {
             // Another server may be asked next, and there is no other link to be had.
             return self.close(upstream, outbox);
         }
-        let Some(link) = self.all.get_mut(&upstream) else { return };
         let Some(at_rest) = config.at_rest(link.reader.is_fastcgi()) else {
             return self.close(upstream, outbox);
         };
@@ -120,8 +120,12 @@ impl Links {
     /// A link is gone, or will be: it is forgotten.
     pub(super) fn forget(&mut self, upstream: Upstream) -> Option<ServerLink> {
         let link = self.all.remove(&upstream)?;
-        if let Some(at_rest) = self.at_rest.get_mut(&key(&link.server)) {
+        let key = key(&link.server);
+        if let Some(at_rest) = self.at_rest.get_mut(&key) {
             at_rest.retain(|other| *other != upstream);
+            if at_rest.is_empty() {
+                self.at_rest.remove(&key);
+            }
         }
         Some(link)
     }

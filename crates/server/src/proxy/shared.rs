@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub struct ProxyShared {
     pub(super) pseudonym: Box<[u8]>,
     pub(super) problems: Problems,
     applications: Mutex<HashMap<Box<str>, Arc<Application>>>,
+    /// Counts changes of the applications, so that workers see them without the lock.
+    changes: AtomicU64,
     /// Bytes that are held for slow clients.
     held_bytes: AtomicU64,
     post: OnceLock<Post<Mail>>,
@@ -48,6 +50,7 @@ impl ProxyShared {
             pseudonym: pseudonym.as_bytes().into(),
             problems: Problems::new(),
             applications: Mutex::default(),
+            changes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             post: OnceLock::new(),
             notice,
@@ -57,14 +60,47 @@ impl ProxyShared {
         })
     }
 
-    /// Makes applications known by their names, each of which stands for the same servers for ever. One that
-    /// is known stays, with all that was learned of it.
+    /// Makes applications known by their names, with their servers at present. A server that an application
+    /// had before stays, with all that was learned of it; one that it has no more gets no new requests, and
+    /// those that stand in its line ask elsewhere.
     pub fn know(&self, applications: &[(String, Vec<ProxyServer>)]) {
-        let mut known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, servers) in applications {
-            let fresh = || Arc::new(Application::new(name, servers, &self.config));
-            known.entry((**name).into()).or_insert_with(fresh);
+        let vanished = self.replace(applications);
+        // A worker that sees a server gone finds the applications that go on without it.
+        self.changes.fetch_add(1, Release);
+        let mut news = Vec::new();
+        for server in vanished {
+            server.get().vanish(&mut news);
+            news.drain(..).for_each(|one| self.tell(&server, one));
         }
+    }
+
+    /// Gives the servers that have vanished.
+    fn replace(&self, applications: &[(String, Vec<ProxyServer>)]) -> Vec<ServerName> {
+        let mut known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut vanished = Vec::new();
+        for (name, servers) in applications {
+            let before = known.get(&**name).cloned();
+            if before.as_ref().is_some_and(|before| before.is_at(servers)) {
+                continue;
+            }
+            let next = Arc::new(Application::new(name, servers, before.as_deref(), &self.config));
+            if let Some(before) = before {
+                let server = |index| ServerName { application: Arc::clone(&before), index };
+                vanished.extend(next.vanished(&before).map(server));
+            }
+            known.insert((**name).into(), next);
+        }
+        vanished
+    }
+
+    /// Tells the operator.
+    pub fn say(&self, line: &str) {
+        (self.notice)(line);
+    }
+
+    /// How often applications have changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Acquire)
     }
 
     /// Mail goes this way from now on, and lines are looked after until [`ProxyShared::end`].

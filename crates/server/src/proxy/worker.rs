@@ -38,7 +38,9 @@ pub(crate) struct ProxyErrand<'a> {
 /// A worker's part of the proxy.
 pub(crate) struct ProxyWorker {
     shared: Arc<ProxyShared>,
+    /// Those that were asked for since they have changed.
     applications: HashMap<Box<str>, Arc<Application>>,
+    changes_seen: u64,
     exchanges: HashMap<Address, Box<Forwarded>>,
     links: Links,
     /// Chance, for the choice of servers (xorshift64*).
@@ -56,6 +58,7 @@ impl ProxyWorker {
         Self {
             shared: Arc::clone(shared),
             applications: HashMap::new(),
+            changes_seen: 0,
             exchanges: HashMap::new(),
             links: Links::default(),
             chance: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(worker) + 1),
@@ -240,6 +243,10 @@ impl ProxyWorker {
     }
 
     fn application(&mut self, name: &str) -> Option<Arc<Application>> {
+        let changes = self.shared.changes();
+        if std::mem::replace(&mut self.changes_seen, changes) != changes {
+            self.applications.clear();
+        }
         if let Some(application) = self.applications.get(name) {
             return Some(Arc::clone(application));
         }

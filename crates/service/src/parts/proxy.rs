@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
@@ -11,7 +11,8 @@ use staunch_server::metrics::ContentFigures;
 
 use crate::config::Failure;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
-use crate::proxy::Names;
+use crate::proxy::{Applications, Names};
+use crate::resolver::{self, Beginning, Found, Resolver};
 use crate::{proxy, settings};
 
 /// The proxy of all sites. It stands in the list without an application, too: settings that name one later
@@ -20,33 +21,77 @@ pub(crate) struct ProxyPart {
     shared: Option<Arc<ProxyShared>>,
     /// Ports that the process may connect to.
     ports: BTreeSet<u16>,
-    /// Addresses of names, looked up at the start: once confined, a process cannot ask for others.
-    names: Names,
-    /// Names that led nowhere at the start.
+    servers: Arc<Servers>,
+    /// The process that follows names, if there are any.
+    resolver: Option<Arc<Resolver>>,
+    /// Lines about names that led nowhere at the start.
     faults: Mutex<Vec<String>>,
 }
 
+/// The applications of the settings in use, and where the names of their servers lead.
+#[derive(Default)]
+struct Servers(Mutex<(Applications, Names)>);
+
+impl Servers {
+    fn lock(&self) -> MutexGuard<'_, (Applications, Names)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes by these applications from now on.
+    fn replace(&self, applications: Applications, shared: &ProxyShared) {
+        let mut servers = self.lock();
+        servers.0 = applications;
+        shared.know(&proxy::at(&servers.0, &servers.1));
+    }
+
+    /// A name was looked up.
+    fn hear(&self, found: Found, shared: &ProxyShared) {
+        let mut servers = self.lock();
+        let change = servers.1.hear(found);
+        if change.has_moved {
+            shared.know(&proxy::at(&servers.0, &servers.1));
+        }
+        change.lines.iter().for_each(|line| shared.say(line));
+    }
+}
+
 impl ProxyPart {
-    /// The proxy, with what it shares if any site passes requests on. Names are looked up while that is
-    /// allowed.
+    /// The proxy, with what it shares if any site passes requests on. Names are looked up, and a process
+    /// that follows them is started, while that is allowed.
     ///
     /// # Errors
-    /// The workers cannot be counted.
+    /// The workers cannot be counted; that process cannot be started.
     pub(super) fn open(opening: &BeforeBinding<'_>) -> Result<Self, Failure> {
         if !proxy::is_wanted(opening.config) {
-            let (ports, names) = (BTreeSet::new(), Names::new());
-            return Ok(Self { shared: None, ports, names, faults: Mutex::default() });
+            let (servers, faults) = (Arc::default(), Mutex::default());
+            return Ok(Self { shared: None, ports: BTreeSet::new(), servers, resolver: None, faults });
         }
         let workers = settings::workers(&opening.config.network)?.len();
         // Numbers of processes are the same in every container; this is another in each process.
         let pseudonym = format!("staunch-{:016x}", RandomState::new().hash_one(std::process::id()));
         let config = proxy::of(opening.config, workers);
         let shared = ProxyShared::new(config, &pseudonym, Arc::clone(opening.notice));
-        let (names, faults) = proxy::names(opening.config);
-        let applications = proxy::applications_at(opening.config, &names);
-        shared.know(&applications);
+        let (names, faults) = Names::looked_up(proxy::all_names(opening.config), resolver::look_up);
+        let resolver = Self::start_resolver(opening, &names)?;
+        let servers = Arc::new(Servers(Mutex::new((Applications::new(), names))));
+        servers.replace(proxy::all(opening.config), &shared);
         let (shared, ports) = (Some(shared), proxy::ports(opening.config));
-        Ok(Self { shared, ports, names, faults: Mutex::new(faults) })
+        Ok(Self { shared, ports, servers, resolver, faults: Mutex::new(faults) })
+    }
+
+    fn start_resolver(opening: &BeforeBinding<'_>, names: &Names) -> Result<Option<Arc<Resolver>>, Failure> {
+        let names = names.all();
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let beginning = Beginning {
+            names: &names,
+            interval: opening.config.proxy.proxy_resolve_interval,
+            sandbox: opening.config.process.sandbox,
+            user: opening.user,
+        };
+        let started = Resolver::start(&beginning);
+        Ok(Some(started.map_err(|error| format!("proxy: the resolver cannot be started: {error}"))?))
     }
 
     /// What the workers share.
@@ -86,29 +131,35 @@ impl Part for ProxyPart {
     }
 
     fn start(&self, around: &Surroundings<'_>) -> Result<Vec<String>, Failure> {
+        let blame = |error| format!("cannot start a thread: {error}");
         if let Some(shared) = &self.shared {
-            shared.start(&around.post).map_err(|error| format!("cannot start a thread: {error}"))?;
+            shared.start(&around.post).map_err(blame)?;
+            if let Some(resolver) = &self.resolver {
+                let (servers, shared) = (Arc::clone(&self.servers), Arc::clone(shared));
+                let heard = move |found| servers.hear(found, &shared);
+                resolver.listen(Arc::clone(around.notice), heard).map_err(blame)?;
+            }
         }
         Ok(std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn prepare<'a>(&'a self, new: &'a NewSettings<'_>) -> Result<Commit<'a>, Refusal> {
         self.refuse_other_ports(new)?;
-        if self.shared.is_some()
-            && let Some(name) = proxy::new_name(new.config, &self.names)
-        {
+        let is_new = |name: &String| !self.servers.lock().1.knows(name);
+        if let Some(name) = proxy::all_names(new.config).into_iter().find(is_new) {
             return Err(Refusal::Beyond(format!(
                 "proxy: {name} has to be looked up, which this process cannot"
             )));
         }
-        let applications = proxy::applications_at(new.config, &self.names);
+        let applications = proxy::all(new.config);
         Ok(Box::new(move || {
-            self.shared.iter().for_each(|shared| shared.know(&applications));
+            self.shared.iter().for_each(|shared| self.servers.replace(applications.clone(), shared));
             Vec::new()
         }))
     }
 
     fn end(&self) {
+        self.resolver.iter().for_each(|resolver| resolver.end());
         self.shared.iter().for_each(|shared| shared.end());
     }
 

@@ -144,3 +144,14 @@ fn work_beside_the_places_tells_nothing_of_the_rate() {
     assert!(rate_after(GivenBack::Answered { in_work_ms: 100 }) > 0.0);
     assert_eq!(rate_after(GivenBack::Beside), 0.0);
 }
+
+#[test]
+fn those_in_line_at_a_server_that_is_gone_are_told_and_those_in_work_stay() {
+    let places = Places::new(PlacesLimit::Fixed(1), PATIENCE_MS);
+    (1..4).for_each(|slot| _ = ask(&places, slot, 0));
+    let mut news = Vec::new();
+    places.send_away(&mut news);
+    assert_eq!(news, [2, 3].map(|slot| PlaceNews { address: address(slot), has_place: false }));
+    assert_eq!((places.figures().in_work, places.figures().waiting), (1, 0));
+    assert_eq!(give_back(&places, 5), []);
+}

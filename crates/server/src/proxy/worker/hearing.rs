@@ -192,7 +192,7 @@ impl ProxyWorker {
         forwarded.has_retried = true;
         forwarded.application.retries.fetch_add(1, Relaxed);
         failed.get().counts.retried.fetch_add(1, Relaxed);
-        self.want_place(forwarded, Some(failed.index), address);
+        self.want_place(forwarded, Some(failed), address);
         if let ForwardStage::InLine(server) = &forwarded.stage {
             // If it has a place by now, the news of it finds nobody, and gives it back.
             server.get().places.leave(address);

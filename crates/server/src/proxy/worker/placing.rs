@@ -24,6 +24,7 @@ impl ProxyWorker {
         let waiting =
             waiting.filter(|one| matches!(&one.stage, ForwardStage::InLine(wanted) if wanted.is(&server)));
         match (waiting, news.has_place) {
+            (Some(_), false) if server.get().is_gone() => self.ask_elsewhere(address),
             (Some(forwarded), true) => forwarded.stage = ForwardStage::Placed(server, self.now_ms),
             (Some(forwarded), false) => {
                 forwarded.stage = ForwardStage::Apart;
@@ -33,6 +34,14 @@ impl ProxyWorker {
             (None, false) => return,
         }
         outbox.wake(address);
+    }
+
+    /// The server has vanished in whose line a request stood: it asks one of those that are there now.
+    fn ask_elsewhere(&mut self, address: Address) {
+        let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
+        forwarded.stage = ForwardStage::Apart;
+        self.want_place(&mut forwarded, None, address);
+        self.keep(address, forwarded);
     }
 
     /// A server needs its place for an exchange no more. `has_begun`: it has answered, or has begun to.
@@ -49,10 +58,16 @@ impl ProxyWorker {
     }
 
     /// Asks for a place at a server.
-    pub(super) fn want_place(&mut self, forwarded: &mut Forwarded, but: Option<usize>, address: Address) {
+    pub(super) fn want_place(
+        &mut self,
+        forwarded: &mut Forwarded,
+        but: Option<&ServerName>,
+        address: Address,
+    ) {
         if forwarded.failure.is_some() {
             return;
         }
+        self.renew(forwarded);
         if forwarded.application.servers.is_empty() {
             // None of its names leads anywhere.
             forwarded.failure = Some(Failure::Unreachable);
@@ -60,13 +75,18 @@ impl ProxyWorker {
         }
         let now_ms = self.now_ms;
         let application = Arc::clone(&forwarded.application);
-        let index = application.choose(self.draw(), but, now_ms);
+        let but_index = but.and_then(|but| application.index_of(but.get()));
+        let index = application.choose(self.draw(), but_index, now_ms);
         let server = ServerName { application, index };
         let mut news = std::mem::take(&mut self.news);
         let answer = server.get().places.ask(address, now_ms, &mut news);
         self.tell(&server, news);
         match answer {
             PlaceAnswer::Taken => forwarded.stage = ForwardStage::Placed(server, now_ms),
+            // Told by nobody, if it vanished before the request stood there.
+            PlaceAnswer::Waits if server.get().is_gone() && server.get().places.leave(address) => {
+                self.want_place(forwarded, but, address);
+            }
             PlaceAnswer::Waits => {
                 forwarded.stage = ForwardStage::InLine(server);
                 self.shared.look_after_lines();
@@ -75,6 +95,13 @@ impl ProxyWorker {
                 let spread_s = 1 + (self.draw() % u64::from(spread_s)) as u32;
                 forwarded.failure = Some(Failure::Crowded { spread_s });
             }
+        }
+    }
+
+    /// Servers may have come or vanished since the request began.
+    fn renew(&mut self, forwarded: &mut Forwarded) {
+        if let Some(application) = self.application(&forwarded.application.name) {
+            forwarded.application = application;
         }
     }
 
