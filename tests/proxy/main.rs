@@ -4,6 +4,7 @@
 //! real ones. It must never assert a time: waits have a limit, and what is asserted are answers and counts.
 #![forbid(unsafe_code)]
 
+mod checks;
 mod crowd;
 mod failing;
 mod fastcgi;

@@ -74,9 +74,14 @@ impl World {
         kill_process(Pid::from_raw(number).expect("a process"), signal).expect("our own process");
     }
 
+    /// The address for operators.
+    pub(crate) fn admin(&mut self) -> SocketAddr {
+        *self.admin.get_or_insert_with(|| self.server.admin_address())
+    }
+
     /// The value of a metric of all servers, added up.
     pub(crate) fn metric(&mut self, name: &str, label: &str) -> f64 {
-        let admin = *self.admin.get_or_insert_with(|| self.server.admin_address());
+        let admin = self.admin();
         let mut client = Client::to(admin);
         client
             .send(format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n").as_bytes());

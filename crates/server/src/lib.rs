@@ -52,7 +52,10 @@ pub use live::{
     LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
 pub use mail::Mail;
-pub use proxy::{ProxyConfig, ProxyFigures, ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep};
+pub use proxy::{
+    PROXY_CHECKS_MAX, ProxyCheck, ProxyCheckFigures, ProxyConfig, ProxyFigures, ProxyServer,
+    ProxyServerFigures, ProxyShared, ProxyStep,
+};
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;
 pub use sites::{PreparedSites, Replaced, SitesShared};

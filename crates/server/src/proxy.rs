@@ -1,16 +1,19 @@
 //! The proxy: requests for some paths are answered by applications behind this server.
 //!
 //! It owns which server of an application a request goes to, when it goes there, and what becomes of it if
-//! that one fails. It must never open a socket itself (the engine connects), write a byte of HTTP or FastCGI
-//! (`relay` and `fastcgi` in `staunch_protocol` do), nor copy a body once more than the engine asks for.
+//! that one fails. It must never open a socket for a request (the engine connects), write a byte of HTTP or
+//! FastCGI for one (`relay` and `fastcgi` in `staunch_protocol` do), nor copy a body once more than the engine
+//! asks for.
 //!
 //! Words: an *application* is a group of *servers*, one address each. A server has *places*: so many requests
 //! it works on at once. Requests that find none stand in the *line*. A *link* is a connection to a server.
 //!
 //! The way of a request: rules of its site (`site`), a place (`application`, `staunch_engine::Places`), a
-//! link (`links`), the answer (`exchange`); `worker` is asked by the engine about all of them.
+//! link (`links`), the answer (`exchange`); `worker` is asked by the engine about all of them. Beside it
+//! servers are checked (`checks`).
 
 mod application;
+mod checks;
 mod config;
 mod error_lines;
 mod exchange;
@@ -20,11 +23,13 @@ mod mail;
 mod relaying;
 mod shared;
 mod trouble;
+mod verdict;
 mod wire;
 mod worker;
 
+pub use checks::{PROXY_CHECKS_MAX, ProxyCheck};
 pub use config::{ProxyConfig, ProxyServer};
-pub use figures::{ProxyFigures, ProxyServerFigures, ProxyStep};
+pub use figures::{ProxyCheckFigures, ProxyFigures, ProxyServerFigures, ProxyStep};
 pub(crate) use mail::ProxyMail;
 pub use shared::ProxyShared;
 pub(crate) use worker::{ProxyErrand, ProxyWorker};

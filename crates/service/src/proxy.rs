@@ -11,7 +11,7 @@ use staunch_config::units::ServerAddress;
 use staunch_config::{Config, Site};
 use staunch_engine::PlacesLimit;
 use staunch_netio::memory;
-use staunch_server::{ProxyConfig, ProxyServer};
+use staunch_server::{PROXY_CHECKS_MAX, ProxyCheck, ProxyConfig, ProxyServer};
 
 pub(crate) use names::Names;
 
@@ -81,9 +81,16 @@ fn addresses(server: &ServerAddress, names: &Names) -> Vec<ProxyServer> {
     }
 }
 
-/// Descriptors that connections to servers may take.
+/// Descriptors that connections to servers and checks of them may take.
 pub(crate) fn descriptors(config: &Config) -> u64 {
-    if is_wanted(config) { config.proxy.proxy_connections } else { 0 }
+    let checks = if config.proxy.proxy_check.is_some() { PROXY_CHECKS_MAX } else { 0 };
+    if is_wanted(config) { config.proxy.proxy_connections + checks } else { 0 }
+}
+
+/// How servers are checked, if they are.
+pub(crate) fn check(config: &Config) -> Option<ProxyCheck> {
+    let path = config.proxy.proxy_check.clone()?;
+    Some(ProxyCheck { path, interval: config.proxy.proxy_check_interval })
 }
 
 /// How requests are passed on, by a server of so many workers.

@@ -2,6 +2,7 @@
 
 use crate::group::group;
 use crate::syntax::text::{Count, Size, Time};
+use crate::syntax::web::UrlPath;
 use crate::syntax::{OrAuto, OrOff};
 
 group! {
@@ -30,6 +31,12 @@ group! {
     /// Length of a body up to which all of it is read before a server is asked
     /// A slow client's body takes no place at the application so. A longer one is passed on as it comes.
     proxy_body_size: Size = Some("1MiB"), Value, restart, "\"64KiB\"";
+    /// Path by which each server is asked how it is; `off` asks none
+    /// An answer of 200 to 399 says that it is well. After three checks in a row that fail requests go to
+    /// other servers, as long as there are any; after two that pass they come back.
+    proxy_check: OrOff<UrlPath> = Some("off"), Value, restart, "\"/healthz\"";
+    /// Time between two checks of a server, and for one of them
+    proxy_check_interval: Time = Some("2s"), Value, restart, "\"10s\"";
     /// Time between two lookups of the names of servers
     /// Where a name fails it is looked up sooner, from 1s on.
     proxy_resolve_interval: Time = Some("30s"), Value, restart, "\"5s\"";

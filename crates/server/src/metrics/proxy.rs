@@ -10,6 +10,7 @@ pub fn proxy(figures: &ProxyFigures, text: &mut String) {
         .sample(&[], figures.held_bytes);
     gauges(&figures.servers, &mut out);
     counters(&figures.servers, &mut out);
+    checks(&figures.servers, &mut out);
     text.push_str(&out.finish());
 }
 
@@ -29,7 +30,7 @@ fn gauges(servers: &[Server], out: &mut Exposition) {
         "Answers a second of a server at its limit; 0 while it was never full.",
         &|one| one.rate_per_s,
     );
-    add("staunch_proxy_up", "1 unless requests go elsewhere because too many failed there.", &|one| {
+    add("staunch_proxy_up", "1 unless requests go elsewhere: too many failed there, or checks.", &|one| {
         f64::from(u8::from(one.is_well))
     });
 }
@@ -71,6 +72,26 @@ fn counters(servers: &[Server], out: &mut Exposition) {
     }
 }
 
+/// Lines of servers that are checked.
+fn checks(servers: &[Server], out: &mut Exposition) {
+    let checked: Vec<_> =
+        servers.iter().filter_map(|server| Some((server, server.check.as_ref()?))).collect();
+    if checked.is_empty() {
+        return;
+    }
+    out.gauge("staunch_proxy_server_up", "1 unless checks find the server ill (proxy_check).");
+    for (server, check) in &checked {
+        out.sample(&labels(server), u8::from(check.is_well));
+    }
+    out.counter("staunch_proxy_checks_total", "Checks of a server, by their result.");
+    for (server, check) in &checked {
+        for (result, count) in [("passed", check.passed), ("failed", check.failed)] {
+            let [application, address] = labels(server);
+            out.sample(&[application, address, ("result", result)], count);
+        }
+    }
+}
+
 fn labels(server: &Server) -> [(&str, &str); 2] {
     [("application", &server.application), ("server", &server.server)]
 }
@@ -87,6 +108,7 @@ impl std::fmt::Display for Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::ProxyCheckFigures;
 
     #[test]
     fn each_server_has_its_lines() {
@@ -98,6 +120,7 @@ mod tests {
             answers: 7,
             timed_out: 2,
             in_work_s: 0.25,
+            check: Some(ProxyCheckFigures { failed: 4, ..ProxyCheckFigures::default() }),
             ..ProxyServerFigures::default()
         };
         let mut text = String::new();
@@ -109,6 +132,8 @@ mod tests {
             format!("staunch_proxy_in_work{{{labels}}} 3"),
             format!("staunch_proxy_answers_total{{{labels}}} 7"),
             format!("staunch_proxy_answer_seconds_total{{{labels}}} 0.25"),
+            format!("staunch_proxy_server_up{{{labels}}} 0"),
+            format!("staunch_proxy_checks_total{{{labels},result=\"failed\"}} 4"),
             format!("staunch_proxy_failures_total{{{labels},reason=\"timeout\"}} 2"),
         ] {
             assert!(text.lines().any(|one| one == line), "{line}:\n{text}");

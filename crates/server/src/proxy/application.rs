@@ -10,6 +10,7 @@ use staunch_engine::{PlaceNews, Places};
 
 use super::config::{ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
+use super::verdict::Verdict;
 
 /// Requests after which it is looked how many of them have failed: never a count alone.
 const HEALTH_REQUESTS: u32 = 20;
@@ -39,6 +40,8 @@ pub(super) struct AppServer {
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
     pub(super) error_lines: ErrorLines,
+    /// What checks have found, if there are any.
+    pub(super) verdict: Verdict,
     health: Health,
     /// The moment in which the operator was told of a failure last, in milliseconds of the workers' clock.
     told_ms: AtomicU64,
@@ -137,9 +140,8 @@ impl Application {
         if count == 1 {
             return 0;
         }
-        let fit: Vec<usize> = (0..count)
-            .filter(|index| but != Some(*index) && self.servers[*index].health.is_well(now_ms))
-            .collect();
+        let fit: Vec<usize> =
+            (0..count).filter(|index| but != Some(*index) && self.servers[*index].is_well(now_ms)).collect();
         let fit = if fit.is_empty() { (0..count).filter(|index| but != Some(*index)).collect() } else { fit };
         let first = fit[draw as usize % fit.len()];
         let second = fit[(draw >> 32) as usize % fit.len()];
@@ -161,6 +163,7 @@ impl AppServer {
             places: Places::new(config.limit, config.patience_ms),
             counts: ServerCounts::default(),
             error_lines: ErrorLines::default(),
+            verdict: Verdict::default(),
             health: Health::default(),
             told_ms: AtomicU64::new(0),
             is_gone: AtomicBool::new(false),
@@ -191,9 +194,9 @@ impl AppServer {
         is_due && self.told_ms.compare_exchange(told_ms, now_ms.max(1), Relaxed, Relaxed).is_ok()
     }
 
-    /// Whether requests go there.
+    /// Whether requests go there: neither they nor checks have found it ill.
     pub(super) fn is_well(&self, now_ms: u64) -> bool {
-        self.health.is_well(now_ms)
+        self.health.is_well(now_ms) && self.verdict.is_well()
     }
 }
 
@@ -282,6 +285,17 @@ mod tests {
             now_ms += ill_ms;
             assert!(!server.note(true, now_ms), "one failure is enough behind an illness");
         }
+    }
+
+    #[test]
+    fn a_server_that_checks_have_found_ill_is_asked_only_where_all_are() {
+        let servers = application(2);
+        let fails = || crate::proxy::verdict::Checked { has_passed: false, words: String::new() };
+        (0..3).for_each(|_| _ = servers.servers[0].verdict.note(fails()));
+        assert!((0..100).all(|draw| servers.choose(draw << 31, None, 0) == 1));
+        assert_eq!(servers.choose(0, Some(1), 0), 0, "the only other one");
+        (0..3).for_each(|_| _ = servers.servers[1].verdict.note(fails()));
+        assert_eq!(servers.choose(0, None, 0), 0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use serde::{Deserialize, Serialize};
 
 use super::application::{AppServer, ServerCounts};
+use super::verdict::VerdictFigures;
 
 /// Figures of all that is passed on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ pub struct ProxyServerFigures {
     pub work_s: f64,
     /// Whether requests go there.
     pub is_well: bool,
+    /// Its checks, if there were any.
+    pub check: Option<ProxyCheckFigures>,
     /// Requests refused because they could not be answered in time.
     pub refused: u64,
     /// Requests that it was given and that no client got an answer to.
@@ -62,6 +65,19 @@ pub struct ProxyServerFigures {
     pub in_work_s: f64,
     /// Steps of the last minute, the oldest first.
     pub steps: Vec<ProxyStep>,
+}
+
+/// Figures of the checks of a server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyCheckFigures {
+    /// Whether they find it well.
+    pub is_well: bool,
+    /// Those that have passed.
+    pub passed: u64,
+    /// Those that have failed.
+    pub failed: u64,
+    /// The last one, in words.
+    pub last: String,
 }
 
 /// A moment of a server's places.
@@ -108,6 +124,10 @@ impl ProxyServerFigures {
             rate_per_s: places.rate,
             work_s: places.in_work_s,
             is_well: server.is_well(now_ms),
+            check: server.verdict.figures().map(|figures| {
+                let VerdictFigures { is_well, passed, failed, last } = figures;
+                ProxyCheckFigures { is_well, passed, failed, last }
+            }),
             refused: places.refused,
             unanswered: places.unanswered,
             answers: count(answers),
@@ -169,6 +189,10 @@ impl ProxyServerFigures {
             self.broken,
             self.short
         )?;
+        if let Some(ProxyCheckFigures { is_well, passed, failed, last }) = &self.check {
+            let state = if *is_well { "well" } else { "ill" };
+            writeln!(text, "  checks find it {state}: {last}; {passed} passed, {failed} failed")?;
+        }
         if self.steps.is_empty() {
             return writeln!(text, "  it was never full: nothing had to be decided");
         }

@@ -29,6 +29,8 @@ pub struct ProxyShared {
     pub(super) pseudonym: Box<[u8]>,
     pub(super) problems: Problems,
     applications: Mutex<HashMap<Box<str>, Arc<Application>>>,
+    /// Names of those of the settings in use.
+    in_use: Mutex<Vec<Box<str>>>,
     /// Counts changes of the applications, so that workers see them without the lock.
     changes: AtomicU64,
     /// Bytes that are held for slow clients.
@@ -50,6 +52,7 @@ impl ProxyShared {
             pseudonym: pseudonym.as_bytes().into(),
             problems: Problems::new(),
             applications: Mutex::default(),
+            in_use: Mutex::default(),
             changes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             post: OnceLock::new(),
@@ -60,11 +63,13 @@ impl ProxyShared {
         })
     }
 
-    /// Makes applications known by their names, with their servers at present. A server that an application
-    /// had before stays, with all that was learned of it; one that it has no more gets no new requests, and
-    /// those that stand in its line ask elsewhere.
+    /// Makes all applications of the settings in use known by their names, with their servers at present. A
+    /// server that an application had before stays, with all that was learned of it; one that it has no more
+    /// gets no new requests, and those that stand in its line ask elsewhere.
     pub fn know(&self, applications: &[(String, Vec<ProxyServer>)]) {
         let vanished = self.replace(applications);
+        let names = applications.iter().map(|(name, _)| (**name).into()).collect();
+        *self.in_use.lock().unwrap_or_else(PoisonError::into_inner) = names;
         // A worker that sees a server gone finds the applications that go on without it.
         self.changes.fetch_add(1, Release);
         let mut news = Vec::new();
@@ -91,6 +96,22 @@ impl ProxyShared {
             known.insert((**name).into(), next);
         }
         vanished
+    }
+
+    /// The servers of the applications of the settings in use.
+    pub(super) fn servers_in_use(&self) -> Vec<ServerName> {
+        let names = self.in_use.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let applications = names.iter().filter_map(|name| self.application(name));
+        let servers = |application: Arc<Application>| {
+            let all = 0..application.servers.len();
+            all.map(move |index| ServerName { application: Arc::clone(&application), index })
+        };
+        applications.flat_map(servers).collect()
+    }
+
+    /// Whether no more is to be done beside requests.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
     }
 
     /// Tells the operator.

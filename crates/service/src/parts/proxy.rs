@@ -134,6 +134,7 @@ impl Part for ProxyPart {
         let blame = |error| format!("cannot start a thread: {error}");
         if let Some(shared) = &self.shared {
             shared.start(&around.post).map_err(blame)?;
+            proxy::check(around.config).map_or(Ok(()), |check| check.start(shared)).map_err(blame)?;
             if let Some(resolver) = &self.resolver {
                 let (servers, shared) = (Arc::clone(&self.servers), Arc::clone(shared));
                 let heard = move |found| servers.hear(found, &shared);
