@@ -22,7 +22,9 @@ use staunch_engine::{
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_netio::{Capacity, Io};
 use staunch_protocol::{Request, Timeouts};
-use staunch_server::{Front, FrontParts, ProxyConfig, ProxyServer, ProxyShared, SitesShared};
+use staunch_server::{
+    Front, FrontParts, ProxyApplication, ProxyConfig, ProxyServer, ProxyShared, ProxyWire, SitesShared,
+};
 
 use super::End;
 use super::session::timeouts;
@@ -390,6 +392,8 @@ fn proxy(config: &Config) -> Option<Arc<ProxyShared>> {
         links_max: LINKS_MAX,
     };
     let shared = ProxyShared::new(told, "staunch-simulated", Arc::new(|_| ()));
-    shared.know(&[(SIMULATED_APPLICATION.to_string(), vec![ProxyServer::Internet(SIMULATED_APPLICATION)])]);
+    let servers = vec![ProxyServer::Internet(SIMULATED_APPLICATION)];
+    let name = SIMULATED_APPLICATION.to_string();
+    shared.know(&[ProxyApplication { name, wire: ProxyWire::Http, servers }]);
     Some(shared)
 }

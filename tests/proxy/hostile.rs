@@ -113,7 +113,7 @@ fn two_applications_share_one_connection_that_there_may_be() {
 
 #[test]
 fn words_that_are_no_server_are_refused() {
-    for words in [&["off"][..], &["127.0.0.1:0"], &["https://a.test"], &[]] {
+    for words in [&["off"][..], &["127.0.0.1:0"], &["https://a.test/x"], &[]] {
         let mut command = std::process::Command::new(binary());
         let finished = finish(command.arg("proxy").args(words).args(["--listen", "127.0.0.1:0"]));
         assert_eq!(finished.status.code(), Some(2), "{words:?}: {}", finished.stderr);

@@ -15,5 +15,6 @@ mod passing;
 mod php;
 mod rules;
 mod scripted;
+mod secured;
 mod strangers;
 mod world;

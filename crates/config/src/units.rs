@@ -204,6 +204,8 @@ impl std::fmt::Display for ServerAddress {
 pub enum Wire {
     /// HTTP/1.1
     Http,
+    /// HTTP/1.1 by TLS
+    Https,
     /// FastCGI
     FastCgi,
 }
@@ -221,6 +223,7 @@ impl std::fmt::Display for WiredServer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.wire, &self.address) {
             (Wire::Http, address) => address.fmt(formatter),
+            (Wire::Https, address) => write!(formatter, "https://{address}"),
             (Wire::FastCgi, ServerAddress::Unix(file)) => write!(formatter, "fastcgi:{}", file.display()),
             (Wire::FastCgi, address) => write!(formatter, "fastcgi:{address}"),
         }
@@ -248,12 +251,16 @@ impl Application {
     }
 }
 
-/// A server of an application by HTTP, as [`server_address`] reads it, or by FastCGI: `fastcgi:` before such
-/// an address, or before the whole name of a socket file.
+/// A server of an application by HTTP, as [`server_address`] reads it, by HTTPS (`https://` before such an
+/// address, whose port is 443 unless it is written), or by FastCGI: `fastcgi:` before such an address, or
+/// before the whole name of a socket file.
 ///
 /// # Errors
 /// A sentence that shows the right form.
 pub fn wired_server(text: &str) -> Result<WiredServer, String> {
+    if let Some(place) = text.strip_prefix("https://") {
+        return Ok(WiredServer { wire: Wire::Https, address: secured_address(place)? });
+    }
     let Some(place) = text.strip_prefix("fastcgi:") else {
         return Ok(WiredServer { wire: Wire::Http, address: server_address(text)? });
     };
@@ -268,6 +275,21 @@ pub fn wired_server(text: &str) -> Result<WiredServer, String> {
     Ok(WiredServer { wire: Wire::FastCgi, address })
 }
 
+fn secured_address(place: &str) -> Result<ServerAddress, String> {
+    let place = place.strip_suffix('/').unwrap_or(place);
+    // In `[::1]` colons are of the address.
+    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && !port.ends_with(']'));
+    let whole = if has_port { place.to_owned() } else { format!("{place}:443") };
+    let is_host = place.contains(|letter: char| !letter.is_ascii_digit()) && !place.starts_with("http");
+    match server_address(&whole) {
+        Ok(address @ (ServerAddress::Socket(_) | ServerAddress::Name(_))) if is_host => Ok(address),
+        _ => {
+            Err("write an address such as https://app.internal, https://10.0.0.5:8443 or https://[::1]:8443"
+                .into())
+        }
+    }
+}
+
 /// The address of a server of an application: `127.0.0.1:8000`, `[::1]:8000`, `app.internal:8000`, a port of
 /// this host (`8000`), or a socket file (`unix:/run/app.sock`). `http://` may stand before it.
 ///
@@ -276,9 +298,6 @@ pub fn wired_server(text: &str) -> Result<WiredServer, String> {
 pub fn server_address(text: &str) -> Result<ServerAddress, String> {
     let plain = text.strip_prefix("http://").unwrap_or(text);
     let plain = plain.strip_suffix('/').unwrap_or(plain);
-    if text.starts_with("https://") {
-        return Err("TLS to applications is not spoken: write http://, or the address alone".into());
-    }
     match address(plain) {
         Ok(ListenAddress::Every(0)) => Err("port 0 is no port of a server".into()),
         Ok(ListenAddress::Every(port)) => {

@@ -53,8 +53,8 @@ pub use live::{
 };
 pub use mail::Mail;
 pub use proxy::{
-    PROXY_CHECKS_MAX, ProxyCheck, ProxyCheckFigures, ProxyConfig, ProxyFigures, ProxyServer,
-    ProxyServerFigures, ProxyShared, ProxyStep,
+    PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyCheckFigures, ProxyConfig, ProxyFigures,
+    ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep,
 };
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;

@@ -28,7 +28,7 @@ mod wire;
 mod worker;
 
 pub use checks::{PROXY_CHECKS_MAX, ProxyCheck};
-pub use config::{ProxyConfig, ProxyServer};
+pub use config::{ProxyApplication, ProxyConfig, ProxyServer};
 pub use figures::{ProxyCheckFigures, ProxyFigures, ProxyServerFigures, ProxyStep};
 pub(crate) use mail::ProxyMail;
 pub use shared::ProxyShared;

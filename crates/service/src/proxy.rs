@@ -3,25 +3,33 @@
 //! It must never judge a value: the settings were read strictly.
 
 mod names;
+pub(crate) mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use staunch_config::units::ServerAddress;
+use staunch_config::units::{Application, ServerAddress, Wire};
 use staunch_config::{Config, Site};
 use staunch_engine::PlacesLimit;
 use staunch_netio::memory;
-use staunch_server::{PROXY_CHECKS_MAX, ProxyCheck, ProxyConfig, ProxyServer};
+use staunch_server::{PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyConfig, ProxyServer};
 
 pub(crate) use names::Names;
+
+use crate::sites;
 
 /// Part of the memory there is that may be held for slow clients of applications.
 const MEMORY_PART: u64 = 8;
 
 /// Every application of the settings, by its name.
-fn applications(config: &Config) -> BTreeMap<String, &[ServerAddress]> {
+fn applications(config: &Config) -> BTreeMap<String, &Application> {
     let of_sites = config.sites.iter().flat_map(Site::applications);
-    of_sites.map(|application| (application.name(), &*application.servers)).collect()
+    of_sites.map(|application| (application.name(), application)).collect()
+}
+
+/// The servers of all applications.
+fn all_servers(config: &Config) -> impl Iterator<Item = &ServerAddress> {
+    config.sites.iter().flat_map(Site::applications).flat_map(|application| &application.servers)
 }
 
 /// Whether any request is passed on.
@@ -36,7 +44,7 @@ pub(crate) fn ports(config: &Config) -> BTreeSet<u16> {
         ServerAddress::Name(name) => name.rsplit_once(':')?.1.parse().ok(),
         ServerAddress::Unix(_) => None,
     };
-    applications(config).values().flat_map(|servers| servers.iter().filter_map(port)).collect()
+    all_servers(config).filter_map(port).collect()
 }
 
 /// The names of all servers, each with its port.
@@ -45,38 +53,53 @@ pub(crate) fn all_names(config: &Config) -> BTreeSet<String> {
         ServerAddress::Name(name) => Some(name.clone()),
         ServerAddress::Socket(_) | ServerAddress::Unix(_) => None,
     };
-    applications(config).values().flat_map(|servers| servers.iter().filter_map(name)).collect()
+    all_servers(config).filter_map(name).collect()
 }
 
 /// Every application of the settings, with its servers as they are named there.
-pub(crate) type Applications = Vec<(String, Vec<ServerAddress>)>;
+pub(crate) type Applications = Vec<(String, Application)>;
 
 /// Every application, by its name.
 pub(crate) fn all(config: &Config) -> Applications {
-    applications(config).into_iter().map(|(name, servers)| (name, servers.to_vec())).collect()
+    applications(config).into_iter().map(|(name, application)| (name, application.clone())).collect()
 }
 
 /// Every application with the addresses of its servers at present. An address to which several names lead is
-/// one server.
-pub(crate) fn at(applications: &Applications, names: &Names) -> Vec<(String, Vec<ProxyServer>)> {
-    let at = |servers: &[ServerAddress]| {
-        let mut all = Vec::new();
-        for server in servers.iter().flat_map(|server| addresses(server, names)) {
-            if !all.contains(&server) {
-                all.push(server);
+/// one server. `tls_name`: the name that all certificates must have, if that is not the host of an address.
+pub(crate) fn at(
+    applications: &Applications,
+    names: &Names,
+    tls_name: Option<&str>,
+) -> Vec<ProxyApplication> {
+    let one = |(name, application): &(String, Application)| {
+        let mut servers = Vec::new();
+        for server in application.servers.iter().flat_map(|server| addresses(server, names)) {
+            let server = match (application.wire, server) {
+                (Wire::Https, (ProxyServer::Internet(address), host)) => {
+                    ProxyServer::Secured(address, tls_name.unwrap_or(&host).into())
+                }
+                (_, (server, _)) => server,
+            };
+            if !servers.contains(&server) {
+                servers.push(server);
             }
         }
-        all
+        ProxyApplication { name: name.clone(), wire: sites::wire(application.wire), servers }
     };
-    applications.iter().map(|(name, servers)| (name.clone(), at(servers))).collect()
+    applications.iter().map(one).collect()
 }
 
-fn addresses(server: &ServerAddress, names: &Names) -> Vec<ProxyServer> {
+/// The addresses of a server, each with the host that the settings name.
+fn addresses(server: &ServerAddress, names: &Names) -> Vec<(ProxyServer, String)> {
     match server {
-        ServerAddress::Socket(address) => vec![ProxyServer::Internet(*address)],
-        ServerAddress::Unix(file) => vec![ProxyServer::Unix(file.clone())],
+        ServerAddress::Socket(address) => {
+            vec![(ProxyServer::Internet(*address), address.ip().to_string())]
+        }
+        ServerAddress::Unix(file) => vec![(ProxyServer::Unix(file.clone()), String::new())],
         ServerAddress::Name(name) => {
-            names.addresses(name).iter().copied().map(ProxyServer::Internet).collect()
+            let host = name.rsplit_once(':').map_or(&**name, |(host, _)| host);
+            let address = |address: &std::net::SocketAddr| (ProxyServer::Internet(*address), host.to_owned());
+            names.addresses(name).iter().map(address).collect()
         }
     }
 }

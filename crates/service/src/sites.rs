@@ -73,12 +73,14 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
 }
 
 fn destination(application: &Application) -> Destination {
-    Destination {
-        application: application.name(),
-        wire: match application.wire {
-            Wire::Http => ProxyWire::Http,
-            Wire::FastCgi => ProxyWire::FastCgi,
-        },
+    Destination { application: application.name(), wire: wire(application.wire) }
+}
+
+/// The language that is spoken with an application.
+pub(crate) fn wire(wire: Wire) -> ProxyWire {
+    match wire {
+        Wire::Http | Wire::Https => ProxyWire::Http,
+        Wire::FastCgi => ProxyWire::FastCgi,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Keys of how requests are passed on to applications.
 
-use crate::group::group;
-use crate::syntax::text::{Count, Size, Time};
+use crate::group::{Conflict, group};
+use crate::syntax::choice::OnOff;
+use crate::syntax::text::{Count, FilePath, Size, Time, Words};
 use crate::syntax::web::UrlPath;
 use crate::syntax::{OrAuto, OrOff};
 
 group! {
     /// How requests are passed on, to whichever application.
-    Proxy, "Proxy", |_| None;
+    Proxy, "Proxy", secured;
 
     /// Requests that a server of an application works on at once; auto finds out
     /// `auto` measures what more and fewer of them bring, and keeps the server at its peak. A number is that,
@@ -43,6 +44,31 @@ group! {
     /// Most memory for bodies that wait for slow clients: auto is an eighth
     /// Beyond it applications wait for their clients.
     proxy_memory: OrAuto<Size> = Some("auto"), Value, restart, "\"64MiB\"";
+    /// Authorities of servers by https://, in PEM; auto: those of the system
+    /// A server whose certificate none of them vouches for is not spoken to.
+    proxy_tls_ca: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/etc/staunch/app-ca.pem\"";
+    /// Name in the certificates of servers by https://; auto: their address
+    proxy_tls_name: OrAuto<Words> = Some("auto"), Value, restart, "\"app.internal\"";
+    /// Believe servers by https:// whoever they are
+    /// Whoever stands in the way to a server can read and change everything then.
+    proxy_tls_insecure: OnOff = Some("off"), Switch, restart, "true";
+    /// File with a certificate for servers by https:// that ask for one (PEM)
+    proxy_tls_certificate: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/own.pem\"";
+    /// Key of that certificate (PEM); off: same file
+    proxy_tls_key: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/own.key\"";
     /// Most connections to servers of applications at a time
     proxy_connections: Count = Some("1024"), Value, restart, "4096";
+}
+
+/// Refuses what cannot be meant of servers by https://.
+fn secured(proxy: &Proxy) -> Conflict {
+    if proxy.proxy_tls_insecure && proxy.proxy_tls_ca.is_some() {
+        let text = "no authority is asked where every server is believed: leave out one of the two";
+        return Some(("proxy_tls_ca", text.into()));
+    }
+    if proxy.proxy_tls_key.is_some() && proxy.proxy_tls_certificate.is_none() {
+        let text = "a key is named, and no certificate: write proxy_tls_certificate as well";
+        return Some(("proxy_tls_key", text.into()));
+    }
+    None
 }

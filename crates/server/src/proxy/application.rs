@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use staunch_engine::{PlaceNews, Places};
 
-use super::config::{ProxyConfig, ProxyServer};
+use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
 use super::verdict::Verdict;
+use crate::config::ProxyWire;
 
 /// Requests after which it is looked how many of them have failed: never a count alone.
 const HEALTH_REQUESTS: u32 = 20;
@@ -28,6 +29,8 @@ const ILL_MS_MAX: u64 = 30_000;
 pub(super) struct Application {
     /// As it was configured.
     pub(super) name: Box<str>,
+    /// The language that is spoken with its servers.
+    pub(super) wire: ProxyWire,
     pub(super) servers: Vec<Arc<AppServer>>,
     /// Requests that are tried once more at present.
     pub(super) retries: Arc<AtomicU32>,
@@ -97,19 +100,15 @@ impl ServerName {
 
 impl Application {
     /// An application of these servers. Those that it had `before` keep all that is known of them.
-    pub(super) fn new(
-        name: &str,
-        servers: &[ProxyServer],
-        before: Option<&Self>,
-        config: &ProxyConfig,
-    ) -> Self {
+    pub(super) fn new(told: &ProxyApplication, before: Option<&Self>, config: &ProxyConfig) -> Self {
         let server = |address: &ProxyServer| {
             let known = before.and_then(|before| before.server_at(address));
             known.map_or_else(|| Arc::new(AppServer::new(address, config)), Arc::clone)
         };
         Self {
-            name: name.into(),
-            servers: servers.iter().map(server).collect(),
+            name: (*told.name).into(),
+            wire: told.wire,
+            servers: told.servers.iter().map(server).collect(),
             retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
         }
     }
@@ -251,9 +250,12 @@ mod tests {
         ProxyServer::Internet(([127, 0, 0, 1], 1000 + number).into())
     }
 
+    fn shop(servers: Vec<ProxyServer>) -> ProxyApplication {
+        ProxyApplication { name: "shop".to_owned(), wire: ProxyWire::Http, servers }
+    }
+
     fn application(count: u16) -> Application {
-        let servers: Vec<_> = (0..count).map(address).collect();
-        Application::new("shop", &servers, None, &ProxyConfig::default())
+        Application::new(&shop((0..count).map(address).collect()), None, &ProxyConfig::default())
     }
 
     #[test]
@@ -261,7 +263,7 @@ mod tests {
         let before = application(3);
         (0..20).for_each(|_| _ = before.servers[2].note(true, 0));
         let after =
-            Application::new("shop", &[address(2), address(7)], Some(&before), &ProxyConfig::default());
+            Application::new(&shop(vec![address(2), address(7)]), Some(&before), &ProxyConfig::default());
         assert!(after.is_at(&[address(2), address(7)]) && !after.is_at(&[address(7), address(2)]));
         assert!(!after.servers[0].is_well(0) && after.servers[1].is_well(0));
         assert_eq!(after.vanished(&before).collect::<Vec<_>>(), [0, 1]);

@@ -119,7 +119,7 @@ impl Checks {
                 continue;
             }
             one.due_ms = now_ms + self.interval_ms;
-            match ServerCheck::begin(&one.server.get().address, &self.path) {
+            match ServerCheck::begin(&one.server, &self.path, &self.shared) {
                 Ok(check) => {
                     one.check = Some(check);
                     room -= 1;

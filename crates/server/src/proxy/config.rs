@@ -4,13 +4,27 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::config::ProxyWire;
 use staunch_engine::{PlacesLimit, Target, TargetAddress, UpstreamTimeouts};
+
+/// An application, by the servers that it has at present.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyApplication {
+    /// As the settings name it.
+    pub name: String,
+    /// The language that is spoken with its servers.
+    pub wire: ProxyWire,
+    /// The addresses of its servers.
+    pub servers: Vec<ProxyServer>,
+}
 
 /// Where a server of an application listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProxyServer {
     /// TCP.
     Internet(SocketAddr),
+    /// TLS over TCP, with a server whose certificate must have this name.
+    Secured(SocketAddr, Box<str>),
     /// A Unix stream socket.
     Unix(PathBuf),
 }
@@ -19,7 +33,7 @@ impl ProxyServer {
     /// The target that the engine connects to.
     pub(super) fn target(&self) -> Target {
         Target::new(match self {
-            Self::Internet(address) => TargetAddress::Internet(*address),
+            Self::Internet(address) | Self::Secured(address, _) => TargetAddress::Internet(*address),
             Self::Unix(file) => TargetAddress::Unix(file.clone()),
         })
     }
@@ -29,6 +43,7 @@ impl fmt::Display for ProxyServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Internet(address) => address.fmt(formatter),
+            Self::Secured(address, _) => write!(formatter, "https://{address}"),
             Self::Unix(file) => write!(formatter, "unix:{}", file.display()),
         }
     }

@@ -184,7 +184,7 @@ impl Forwarded {
         let Asker { peer, is_secured, is_trusted, .. } = self.asker;
         // A client of HTTP/1.0 may name no host, and most applications refuse a request without one.
         let address = match self.application.servers.first().map(|server| &server.address) {
-            Some(ProxyServer::Internet(address)) => address.to_string(),
+            Some(ProxyServer::Internet(address) | ProxyServer::Secured(address, _)) => address.to_string(),
             Some(ProxyServer::Unix(_)) | None => "localhost".to_owned(),
         };
         let forwarding = Forwarding {

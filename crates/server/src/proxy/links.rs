@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 
-use staunch_engine::{Address, Outbox, Upstream};
+use staunch_engine::{Address, Outbox, Piece, Upstream};
+use staunch_tls::{OutgoingFault, OutgoingSession};
 
 use super::application::ServerName;
-use super::config::ProxyConfig;
+use super::config::{ProxyConfig, ProxyServer};
 use super::exchange::Forwarded;
+use super::shared::ProxyShared;
 use super::wire::LinkReader;
 
 /// A link older than this is not given a request that cannot be sent twice, in milliseconds: its server may
@@ -16,7 +18,6 @@ use super::wire::LinkReader;
 const FRESH_MS: u64 = 1_000;
 
 /// A connection to a server.
-#[derive(Debug)]
 pub(super) struct ServerLink {
     pub(super) server: ServerName,
     pub(super) reader: LinkReader,
@@ -26,10 +27,12 @@ pub(super) struct ServerLink {
     pub(super) is_used: bool,
     is_connected: bool,
     rests_since_ms: u64,
+    /// Its TLS, if it is spoken.
+    secured: Option<Box<OutgoingSession>>,
 }
 
 /// The links of one worker.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Links {
     all: HashMap<Upstream, ServerLink>,
     /// Those at rest, by server; the one that rested last stands last.
@@ -43,16 +46,17 @@ fn key(server: &ServerName) -> usize {
 
 impl Links {
     /// A link for an exchange: one at rest that may be trusted with it, or a new one. `None`: there are as
-    /// many as there may be.
+    /// many as there may be. It is `unix_s` seconds after 1970.
     pub(super) fn open(
         &mut self,
         server: &ServerName,
         exchange: Address,
         forwarded: &Forwarded,
-        config: &ProxyConfig,
+        shared: &ProxyShared,
+        unix_s: u64,
         outbox: &Outbox,
     ) -> Option<Upstream> {
-        let now_ms = outbox.now_ms();
+        let (now_ms, config) = (outbox.now_ms(), &shared.config);
         if let Some(upstream) = self.rested(server, forwarded.is_idempotent, now_ms) {
             outbox.upstreams().serve(upstream, Some(exchange), config.at_work());
             if let Some(link) = self.all.get_mut(&upstream) {
@@ -60,6 +64,13 @@ impl Links {
             }
             return Some(upstream);
         }
+        let mut hello = Vec::new();
+        let secured = match &server.get().address {
+            ProxyServer::Secured(_, name) => {
+                Some(Box::new(shared.tls()?.connect(name, unix_s, &mut hello).ok()?))
+            }
+            ProxyServer::Internet(_) | ProxyServer::Unix(_) => None,
+        };
         let target = server.get().address.target();
         let Some(upstream) = outbox.upstreams().connect(target, config.at_work(), Some(exchange)) else {
             self.give_way(outbox);
@@ -72,8 +83,12 @@ impl Links {
             is_used: false,
             is_connected: false,
             rests_since_ms: 0,
+            secured,
         };
         self.all.insert(upstream, link);
+        if !hello.is_empty() {
+            outbox.upstreams().send(upstream, Piece::Bytes(hello));
+        }
         Some(upstream)
     }
 
@@ -99,6 +114,40 @@ impl Links {
 
     pub(super) fn get_mut(&mut self, upstream: Upstream) -> Option<&mut ServerLink> {
         self.all.get_mut(&upstream)
+    }
+
+    /// Sends bytes of a request.
+    pub(super) fn send(&mut self, upstream: Upstream, bytes: Vec<u8>, outbox: &Outbox) {
+        if bytes.is_empty() {
+            return;
+        }
+        let bytes = match self.all.get_mut(&upstream).and_then(|link| link.secured.as_mut()) {
+            Some(session) => {
+                let mut sealed = Vec::new();
+                session.send(&bytes, &mut sealed);
+                sealed
+            }
+            None => bytes,
+        };
+        if !bytes.is_empty() {
+            outbox.upstreams().send(upstream, Piece::Bytes(bytes));
+        }
+    }
+
+    /// Sends nothing more; the server may go on.
+    pub(super) fn end(&mut self, upstream: Upstream, outbox: &Outbox) {
+        if let Some(session) = self.all.get_mut(&upstream).and_then(|link| link.secured.as_mut()) {
+            let mut sealed = Vec::new();
+            session.close(&mut sealed);
+            outbox.upstreams().send(upstream, Piece::Bytes(sealed));
+        }
+        outbox.upstreams().end(upstream);
+    }
+
+    /// Whether more of a body may be sent: not before there are keys, or it would be kept without a bound.
+    pub(super) fn has_room(&self, upstream: Upstream, outbox: &Outbox) -> bool {
+        let has_keys = self.all.get(&upstream).is_none_or(ServerLink::has_keys);
+        has_keys && outbox.upstreams().has_room(upstream)
     }
 
     /// A link serves nobody any more, and may serve the next.
@@ -143,6 +192,32 @@ impl ServerLink {
 
     /// Whether the server may have seen something of the request.
     pub(super) fn may_have_sent(&self) -> bool {
-        self.is_connected || self.is_used
+        (self.is_connected && self.has_keys()) || self.is_used
+    }
+
+    /// Whether bytes of a request reach the server: by TLS not before its handshake is over.
+    pub(super) fn has_keys(&self) -> bool {
+        self.secured.as_ref().is_none_or(|session| session.is_established())
+    }
+
+    /// Opens what came by TLS; `None` where none is spoken. Whatever has to be said to that is sent.
+    pub(super) fn opened(
+        &mut self,
+        upstream: Upstream,
+        bytes: &[u8],
+        outbox: &Outbox,
+    ) -> Option<(Vec<u8>, Result<(), OutgoingFault>)> {
+        let session = self.secured.as_mut()?;
+        let (mut plain, mut answer) = (Vec::new(), Vec::new());
+        let result = session.receive(bytes, &mut plain, &mut answer);
+        if !answer.is_empty() {
+            outbox.upstreams().send(upstream, Piece::Bytes(answer));
+        }
+        Some((plain, result))
+    }
+
+    /// Whether the end of the connection may be somebody else's work: by TLS a server says that it ends.
+    pub(super) fn is_end_forged(&mut self) -> bool {
+        self.secured.as_mut().is_some_and(|session| !session.has_ended())
     }
 }

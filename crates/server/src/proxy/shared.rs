@@ -10,9 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use staunch_engine::{Notice, PlaceNews, Post, monotonic_ns};
+use staunch_tls::OutgoingTls;
 
 use super::application::{Application, ServerName};
-use super::config::{ProxyConfig, ProxyServer};
+use super::config::{ProxyApplication, ProxyConfig};
 use super::figures::{ProxyFigures, ProxyServerFigures};
 use super::mail::ProxyMail;
 use crate::mail::Mail;
@@ -36,6 +37,8 @@ pub struct ProxyShared {
     /// Bytes that are held for slow clients.
     held_bytes: AtomicU64,
     post: OnceLock<Post<Mail>>,
+    /// Settings of links by TLS, if there may be any.
+    tls: OnceLock<OutgoingTls>,
     pub(super) notice: Notice,
     /// Whether some request stands in line, for the thread that looks after them.
     has_lines: Mutex<bool>,
@@ -56,6 +59,7 @@ impl ProxyShared {
             changes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             post: OnceLock::new(),
+            tls: OnceLock::new(),
             notice,
             has_lines: Mutex::new(false),
             line_began: Condvar::new(),
@@ -66,9 +70,9 @@ impl ProxyShared {
     /// Makes all applications of the settings in use known by their names, with their servers at present. A
     /// server that an application had before stays, with all that was learned of it; one that it has no more
     /// gets no new requests, and those that stand in its line ask elsewhere.
-    pub fn know(&self, applications: &[(String, Vec<ProxyServer>)]) {
+    pub fn know(&self, applications: &[ProxyApplication]) {
         let vanished = self.replace(applications);
-        let names = applications.iter().map(|(name, _)| (**name).into()).collect();
+        let names = applications.iter().map(|one| (*one.name).into()).collect();
         *self.in_use.lock().unwrap_or_else(PoisonError::into_inner) = names;
         // A worker that sees a server gone finds the applications that go on without it.
         self.changes.fetch_add(1, Release);
@@ -79,21 +83,35 @@ impl ProxyShared {
         }
     }
 
+    /// Links to servers that are spoken to by TLS go by these settings, which never change.
+    pub fn secure(&self, tls: OutgoingTls) {
+        let _ = self.tls.set(tls);
+    }
+
+    /// Whether servers can be spoken to by TLS.
+    pub fn is_secured(&self) -> bool {
+        self.tls.get().is_some()
+    }
+
+    pub(super) fn tls(&self) -> Option<&OutgoingTls> {
+        self.tls.get()
+    }
+
     /// Gives the servers that have vanished.
-    fn replace(&self, applications: &[(String, Vec<ProxyServer>)]) -> Vec<ServerName> {
+    fn replace(&self, applications: &[ProxyApplication]) -> Vec<ServerName> {
         let mut known = self.applications.lock().unwrap_or_else(PoisonError::into_inner);
         let mut vanished = Vec::new();
-        for (name, servers) in applications {
-            let before = known.get(&**name).cloned();
-            if before.as_ref().is_some_and(|before| before.is_at(servers)) {
+        for application in applications {
+            let before = known.get(&*application.name).cloned();
+            if before.as_ref().is_some_and(|before| before.is_at(&application.servers)) {
                 continue;
             }
-            let next = Arc::new(Application::new(name, servers, before.as_deref(), &self.config));
+            let next = Arc::new(Application::new(application, before.as_deref(), &self.config));
             if let Some(before) = before {
                 let server = |index| ServerName { application: Arc::clone(&before), index };
                 vanished.extend(next.vanished(&before).map(server));
             }
-            known.insert((**name).into(), next);
+            known.insert((*application.name).into(), next);
         }
         vanished
     }

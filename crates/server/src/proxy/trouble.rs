@@ -8,6 +8,7 @@ use std::{fmt, io};
 use rustix::io::Errno;
 use staunch_engine::{UpstreamDeadline, UpstreamLoss};
 use staunch_protocol::http1::relay::RelayFault;
+use staunch_tls::OutgoingFault;
 
 use super::application::AppServer;
 use super::exchange::Failure;
@@ -21,12 +22,15 @@ const NOTHING_TO_CONNECT: [i32; 3] =
 pub(super) enum Trouble {
     Lost(UpstreamLoss),
     Fault(RelayFault),
+    /// No keys were agreed upon with it, or what it sends cannot be opened.
+    Secured(OutgoingFault),
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fault(fault) => fault.fmt(formatter),
+            Self::Secured(fault) => write!(formatter, "TLS: {fault}"),
             Self::Lost(UpstreamLoss::Failed(errno)) => io::Error::from_raw_os_error(*errno).fmt(formatter),
             Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Connect)) => {
                 formatter.write_str("no connection in time (proxy_connect_timeout)")
@@ -52,6 +56,7 @@ impl Trouble {
         match self {
             Self::Fault(fault) => matches!(fault, RelayFault::NothingCame),
             Self::Lost(loss) => matches!(loss, UpstreamLoss::Failed(_)),
+            Self::Secured(_) => false,
         }
     }
 
@@ -66,7 +71,7 @@ impl Trouble {
             Self::Lost(UpstreamLoss::TimedOut(_)) => Failure::TimedOut,
             Self::Lost(UpstreamLoss::NoMemory) => Failure::NoLink,
             Self::Lost(UpstreamLoss::Failed(errno)) if NOTHING_TO_CONNECT.contains(&errno) => Failure::NoLink,
-            Self::Lost(_) => Failure::Unreachable,
+            Self::Lost(_) | Self::Secured(_) => Failure::Unreachable,
             Self::Fault(_) if self.is_end() => Failure::Unreachable,
             Self::Fault(RelayFault::Overloaded) => Failure::Crowded { spread_s: 1 },
             Self::Fault(_) => Failure::BadAnswer,
@@ -79,7 +84,7 @@ impl Trouble {
             (_, Failure::TimedOut) => &counts.timed_out,
             (Self::Fault(RelayFault::EndedInHead | RelayFault::EndedInBody), _) => &counts.short,
             (_, Failure::BadAnswer) => &counts.broken,
-            (Self::Lost(_), _) if has_begun => &counts.short,
+            (Self::Lost(_) | Self::Secured(_), _) if has_begun => &counts.short,
             _ => &counts.unreachable,
         };
         count.fetch_add(1, Relaxed);

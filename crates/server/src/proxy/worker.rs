@@ -51,6 +51,8 @@ pub(crate) struct ProxyWorker {
     news: Vec<PlaceNews>,
     /// The moment in which the worker's turn began that asked last.
     now_ms: u64,
+    /// The same moment in seconds since 1970, as certificates go by it.
+    unix_s: u64,
 }
 
 impl ProxyWorker {
@@ -65,6 +67,7 @@ impl ProxyWorker {
             beside: 0,
             news: Vec::new(),
             now_ms: 0,
+            unix_s: 0,
         }
     }
 
@@ -130,6 +133,7 @@ impl ProxyWorker {
         answer: Answer<'_>,
     ) -> Answered {
         let address = answer.address();
+        self.unix_s = answer.unix_ms() / 1_000;
         if forwarded.is_guarded {
             answer.guard();
         }
@@ -153,7 +157,7 @@ impl ProxyWorker {
         request: &Request<'_>,
         mut reading: Reading<'_>,
     ) -> Answered {
-        self.now_ms = reading.outbox().now_ms();
+        (self.now_ms, self.unix_s) = (reading.outbox().now_ms(), reading.unix_ms() / 1_000);
         let address = reading.address();
         let Some(mut forwarded) = self.exchanges.remove(&address) else {
             return self.answer_failure(Failure::Unreachable, b"", request, reading.answer());
@@ -174,7 +178,7 @@ impl ProxyWorker {
         }
         let goes_on = match &forwarded.stage {
             ForwardStage::Apart => true,
-            ForwardStage::AtWork(_, link, _) => reading.outbox().upstreams().has_room(*link),
+            ForwardStage::AtWork(_, link, _) => self.links.has_room(*link, reading.outbox()),
             ForwardStage::InLine(_) | ForwardStage::Placed(..) => false,
         };
         self.keep(address, forwarded);

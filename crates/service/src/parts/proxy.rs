@@ -24,24 +24,28 @@ pub(crate) struct ProxyPart {
     servers: Arc<Servers>,
     /// The process that follows names, if there are any.
     resolver: Option<Arc<Resolver>>,
-    /// Lines about names that led nowhere at the start.
+    /// Lines about names that led nowhere at the start, and about servers that prove nothing.
     faults: Mutex<Vec<String>>,
 }
 
 /// The applications of the settings in use, and where the names of their servers lead.
 #[derive(Default)]
-struct Servers(Mutex<(Applications, Names)>);
+struct Servers {
+    known: Mutex<(Applications, Names)>,
+    /// The name in the certificates of all servers, if the settings give one.
+    tls_name: Option<String>,
+}
 
 impl Servers {
     fn lock(&self) -> MutexGuard<'_, (Applications, Names)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Goes by these applications from now on.
     fn replace(&self, applications: Applications, shared: &ProxyShared) {
         let mut servers = self.lock();
         servers.0 = applications;
-        shared.know(&proxy::at(&servers.0, &servers.1));
+        shared.know(&proxy::at(&servers.0, &servers.1, self.tls_name.as_deref()));
     }
 
     /// A name was looked up.
@@ -49,7 +53,7 @@ impl Servers {
         let mut servers = self.lock();
         let change = servers.1.hear(found);
         if change.has_moved {
-            shared.know(&proxy::at(&servers.0, &servers.1));
+            shared.know(&proxy::at(&servers.0, &servers.1, self.tls_name.as_deref()));
         }
         change.lines.iter().for_each(|line| shared.say(line));
     }
@@ -60,7 +64,7 @@ impl ProxyPart {
     /// that follows them is started, while that is allowed.
     ///
     /// # Errors
-    /// The workers cannot be counted; that process cannot be started.
+    /// The workers cannot be counted; that process cannot be started; files for TLS to servers are not good.
     pub(super) fn open(opening: &BeforeBinding<'_>) -> Result<Self, Failure> {
         if !proxy::is_wanted(opening.config) {
             let (servers, faults) = (Arc::default(), Mutex::default());
@@ -71,9 +75,14 @@ impl ProxyPart {
         let pseudonym = format!("staunch-{:016x}", RandomState::new().hash_one(std::process::id()));
         let config = proxy::of(opening.config, workers);
         let shared = ProxyShared::new(config, &pseudonym, Arc::clone(opening.notice));
-        let (names, faults) = Names::looked_up(proxy::all_names(opening.config), resolver::look_up);
+        let (names, mut faults) = Names::looked_up(proxy::all_names(opening.config), resolver::look_up);
+        if proxy::tls::is_wanted(opening.config) && opening.config.proxy.proxy_tls_insecure {
+            faults.push("proxy_tls_insecure: servers by https:// are believed whoever they are".to_owned());
+        }
         let resolver = Self::start_resolver(opening, &names)?;
-        let servers = Arc::new(Servers(Mutex::new((Applications::new(), names))));
+        proxy::tls::read(opening.config)?.map(|tls| shared.secure(tls));
+        let known = Mutex::new((Applications::new(), names));
+        let servers = Arc::new(Servers { known, tls_name: opening.config.proxy.proxy_tls_name.clone() });
         servers.replace(proxy::all(opening.config), &shared);
         let (shared, ports) = (Some(shared), proxy::ports(opening.config));
         Ok(Self { shared, ports, servers, resolver, faults: Mutex::new(faults) })
@@ -146,6 +155,12 @@ impl Part for ProxyPart {
 
     fn prepare<'a>(&'a self, new: &'a NewSettings<'_>) -> Result<Commit<'a>, Refusal> {
         self.refuse_other_ports(new)?;
+        if self.shared.as_ref().is_some_and(|shared| !shared.is_secured())
+            && proxy::tls::is_wanted(new.config)
+        {
+            let why = "proxy: authorities have to be read for servers by https://, which this process cannot";
+            return Err(Refusal::Beyond(why.to_owned()));
+        }
         let is_new = |name: &String| !self.servers.lock().1.knows(name);
         if let Some(name) = proxy::all_names(new.config).into_iter().find(is_new) {
             return Err(Refusal::Beyond(format!(

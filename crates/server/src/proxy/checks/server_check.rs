@@ -12,8 +12,12 @@ use rustix::net::{
 };
 use staunch_protocol::Status;
 use staunch_protocol::http1::relay::{RelayReader, RelayStep};
+use staunch_tls::OutgoingSession;
 
+use crate::config::ProxyWire;
+use crate::proxy::application::ServerName;
 use crate::proxy::config::ProxyServer;
+use crate::proxy::shared::ProxyShared;
 use crate::proxy::verdict::Checked;
 
 /// Bytes of an answer that are read before its connection is closed: a page that says how a server is has
@@ -32,6 +36,8 @@ pub(super) struct ServerCheck {
     /// The rest of the request.
     unsent: Vec<u8>,
     reader: RelayReader,
+    /// Its TLS, if it is spoken.
+    secured: Option<Box<OutgoingSession>>,
     read_bytes: usize,
     /// The judgement of the head, once it is there.
     checked: Option<Checked>,
@@ -42,14 +48,19 @@ impl ServerCheck {
     ///
     /// # Errors
     /// It has failed already; or this host has nothing left to ask with, which says nothing of the server.
-    pub(super) fn begin(server: &ProxyServer, path: &str) -> Result<Self, Option<Checked>> {
+    pub(super) fn begin(
+        server: &ServerName,
+        path: &str,
+        shared: &ProxyShared,
+    ) -> Result<Self, Option<Checked>> {
+        let (address, wire) = (&server.get().address, server.application.wire);
         let blame = |errno| {
             let is_ours = SHORTAGES.contains(&errno);
             (!is_ours).then(|| failed(&io::Error::from(errno).to_string()))
         };
-        let socket = open(server).map_err(blame)?;
-        let host = match server {
-            ProxyServer::Internet(address) => address.to_string(),
+        let socket = open(address).map_err(blame)?;
+        let host = match address {
+            ProxyServer::Internet(address) | ProxyServer::Secured(address, _) => address.to_string(),
             ProxyServer::Unix(_) => "localhost".to_owned(),
         };
         let mut reader = RelayReader::new();
@@ -58,13 +69,25 @@ impl ServerCheck {
             "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Staunch-check\r\nAccept: */*\r\n\
              Connection: close\r\n\r\n"
         );
-        let unsent = request.into_bytes();
-        Ok(Self { socket, is_connected: false, unsent, reader, read_bytes: 0, checked: None })
+        let (mut unsent, mut secured) = (Vec::new(), None);
+        match (address, wire) {
+            // A page of an application by FastCGI is a script's: that it takes connections has to do.
+            (_, ProxyWire::FastCgi) => {}
+            (ProxyServer::Secured(_, name), ProxyWire::Http) => {
+                let tls = shared.tls().ok_or(None)?;
+                let session = tls.connect(name, unix_s(), &mut unsent);
+                let mut session = session.map_err(|fault| Some(failed(&format!("TLS: {fault}"))))?;
+                session.send(request.as_bytes(), &mut unsent);
+                secured = Some(Box::new(session));
+            }
+            (_, ProxyWire::Http) => unsent = request.into_bytes(),
+        }
+        Ok(Self { socket, is_connected: false, unsent, reader, secured, read_bytes: 0, checked: None })
     }
 
     /// The events it waits for.
     pub(super) fn awaits(&self) -> PollFlags {
-        if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::OUT }
+        if self.is_connected && self.unsent.is_empty() { PollFlags::IN } else { PollFlags::OUT }
     }
 
     /// Goes on as far as it can. Gives the outcome once it is known.
@@ -89,6 +112,10 @@ impl ServerCheck {
         if !self.is_connected {
             sockopt::socket_error(&self.socket)??;
             self.is_connected = true;
+            if self.unsent.is_empty() {
+                let words = "takes connections".to_owned();
+                return Ok(Some(Checked { has_passed: true, words }));
+            }
         }
         if !self.unsent.is_empty() {
             let count = send(&self.socket, &self.unsent, SendFlags::NOSIGNAL)?;
@@ -101,7 +128,13 @@ impl ServerCheck {
         if count == 0 || self.read_bytes > ANSWER_BYTES_MAX {
             return Ok(Some(self.end_with("no answer")));
         }
-        Ok(self.take(&piece[..count]))
+        let Some(session) = &mut self.secured else { return Ok(self.take(&piece[..count])) };
+        let mut plain = Vec::new();
+        let received = session.receive(&piece[..count], &mut plain, &mut self.unsent);
+        Ok(match received {
+            Err(fault) => Some(self.end_with(&format!("TLS: {fault}"))),
+            Ok(()) => self.take(&plain),
+        })
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> Option<Checked> {
@@ -140,17 +173,25 @@ fn failed(reason: &str) -> Checked {
     Checked { has_passed: false, words: reason.to_owned() }
 }
 
+/// Seconds since 1970, by which certificates are judged.
+fn unix_s() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
 /// A socket that begins to connect.
 fn open(server: &ProxyServer) -> Result<OwnedFd, Errno> {
     let family = match server {
-        ProxyServer::Internet(address) if address.is_ipv4() => AddressFamily::INET,
-        ProxyServer::Internet(_) => AddressFamily::INET6,
+        ProxyServer::Internet(address) | ProxyServer::Secured(address, _) if address.is_ipv4() => {
+            AddressFamily::INET
+        }
+        ProxyServer::Internet(_) | ProxyServer::Secured(..) => AddressFamily::INET6,
         ProxyServer::Unix(_) => AddressFamily::UNIX,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     let begun = match server {
-        ProxyServer::Internet(address) => connect(&socket, address),
+        ProxyServer::Internet(address) | ProxyServer::Secured(address, _) => connect(&socket, address),
         ProxyServer::Unix(file) => connect(&socket, &SocketAddrUnix::new(file)?),
     };
     match begun {

@@ -2,11 +2,12 @@
 //!
 //! A body must never be sent to a server that the request has no place at.
 
-use staunch_engine::{Address, Body, Open, Outbox, Piece, Upstream};
+use staunch_engine::{Address, Body, Open, Outbox, Upstream};
 use staunch_protocol::{BodyIn, Request};
 
 use super::ProxyWorker;
 use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
+use crate::proxy::links::Links;
 use crate::proxy::wire::Framing;
 
 impl ProxyWorker {
@@ -20,7 +21,7 @@ impl ProxyWorker {
         outbox: &Outbox,
     ) {
         if let ForwardStage::AtWork(_, link, _) = forwarded.stage {
-            return send_piece(link, forwarded.body.framing, piece.to_vec(), outbox);
+            return send_piece(&mut self.links, link, forwarded.body.framing, piece.to_vec(), outbox);
         }
         forwarded.body.kept.extend_from_slice(piece);
         let is_long = forwarded.body.kept.len() > self.shared.config.body_bytes_kept;
@@ -48,7 +49,9 @@ impl ProxyWorker {
     ) {
         forwarded.body.has_ended = true;
         match forwarded.stage {
-            ForwardStage::AtWork(_, link, _) => end_body(link, forwarded.body.framing, outbox),
+            ForwardStage::AtWork(_, link, _) => {
+                end_body(&mut self.links, link, forwarded.body.framing, outbox)
+            }
             ForwardStage::Apart if forwarded.failure.is_none() && forwarded.answer.head.is_none() => {
                 self.judge(forwarded, request);
                 self.want_place(forwarded, None, address);
@@ -64,43 +67,47 @@ impl ProxyWorker {
         let ForwardStage::AtWork(_, link, _) = forwarded.stage else { return };
         let outbox = open.outbox();
         match body {
-            Body::Piece(piece) => send_piece(link, forwarded.body.framing, piece.to_vec(), outbox),
-            Body::End if forwarded.is_tunnel => outbox.upstreams().end(link),
-            Body::End => end_body(link, forwarded.body.framing, outbox),
+            Body::Piece(piece) => {
+                send_piece(&mut self.links, link, forwarded.body.framing, piece.to_vec(), outbox);
+            }
+            Body::End if forwarded.is_tunnel => self.links.end(link, outbox),
+            Body::End => end_body(&mut self.links, link, forwarded.body.framing, outbox),
         }
-        if !outbox.upstreams().has_room(link) {
+        if !self.links.has_room(link, outbox) {
             open.hold();
         }
     }
 }
 
 /// Sends a request as far as it is there.
-pub(super) fn send_request(forwarded: &mut Forwarded, link: Upstream, content: BodyIn, outbox: &Outbox) {
-    let upstreams = outbox.upstreams();
-    upstreams.send(link, Piece::Bytes(forwarded.head.clone()));
+pub(super) fn send_request(
+    links: &mut Links,
+    forwarded: &mut Forwarded,
+    link: Upstream,
+    content: BodyIn,
+    outbox: &Outbox,
+) {
+    links.send(link, forwarded.head.clone(), outbox);
     if content != BodyIn::None {
         let body = match forwarded.body.is_streamed {
             true => std::mem::take(&mut forwarded.body.kept),
             false => forwarded.body.kept.clone(),
         };
-        send_piece(link, forwarded.body.framing, body, outbox);
+        send_piece(links, link, forwarded.body.framing, body, outbox);
     }
     if forwarded.body.has_ended {
-        end_body(link, forwarded.body.framing, outbox);
+        end_body(links, link, forwarded.body.framing, outbox);
     }
 }
 
 /// Sends a piece of a request's body.
-fn send_piece(link: Upstream, framing: Framing, piece: Vec<u8>, outbox: &Outbox) {
+fn send_piece(links: &mut Links, link: Upstream, framing: Framing, piece: Vec<u8>, outbox: &Outbox) {
     if !piece.is_empty() {
-        outbox.upstreams().send(link, Piece::Bytes(framing.piece(piece)));
+        links.send(link, framing.piece(piece), outbox);
     }
 }
 
 /// Sends what stands behind a request's body.
-fn end_body(link: Upstream, framing: Framing, outbox: &Outbox) {
-    let end = framing.end();
-    if !end.is_empty() {
-        outbox.upstreams().send(link, Piece::Bytes(end));
-    }
+fn end_body(links: &mut Links, link: Upstream, framing: Framing, outbox: &Outbox) {
+    links.send(link, framing.end(), outbox);
 }

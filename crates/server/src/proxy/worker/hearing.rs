@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, GivenBack, Open, Outbox, Upstream, UpstreamEvent, UpstreamLoss};
+use staunch_engine::{Address, GivenBack, Open, Outbox, Upstream, UpstreamEvent};
 use staunch_protocol::http1::relay::RelayFault;
 
 use super::ProxyWorker;
@@ -17,6 +17,14 @@ use crate::proxy::wire::LinkReader;
 /// An answer after the last bytes, or the end, of its link.
 type Taken = Result<Relayed, RelayFault>;
 
+/// More of a request's body may be sent.
+fn go_on(open: Option<&mut Open<'_>>, address: Address, outbox: &Outbox) {
+    match open {
+        Some(open) => open.go_on(),
+        None => outbox.wake(address),
+    }
+}
+
 impl ProxyWorker {
     /// Something has happened on a link.
     pub(crate) fn upstream(
@@ -28,31 +36,71 @@ impl ProxyWorker {
     ) {
         self.now_ms = outbox.now_ms();
         let Some(link) = self.links.get_mut(upstream) else { return };
-        let Some(address) = link.exchange else {
-            // A server that closes, or speaks unasked, on a link at rest.
-            return self.links.close(upstream, outbox);
-        };
+        let Some(address) = link.exchange else { return self.hear_at_rest(upstream, event, outbox) };
         match event {
             UpstreamEvent::Connected => {
                 link.note_connected();
                 link.server.get().counts.links_opened.fetch_add(1, Relaxed);
             }
-            UpstreamEvent::Room => match open {
-                Some(open) => open.go_on(),
-                None => outbox.wake(address),
-            },
-            UpstreamEvent::Received(bytes) => {
-                self.hear(upstream, address, open, outbox, |reader, forwarded, open| {
-                    relay(reader, bytes, forwarded, open)
+            UpstreamEvent::Room => go_on(open, address, outbox),
+            UpstreamEvent::Received(bytes) => self.receive(upstream, bytes, address, open, outbox),
+            UpstreamEvent::Ended => {
+                let is_forged = link.is_end_forged();
+                self.hear(upstream, address, open, outbox, |reader, forwarded, _| match reader.end() {
+                    Ok(_) if is_forged => Err(RelayFault::EndedInBody),
+                    Ok(_) => {
+                        forwarded.answer.has_ended = true;
+                        Ok(Relayed::Ended { keeps: false })
+                    }
+                    Err(fault) => Err(fault),
                 });
             }
-            UpstreamEvent::Ended => self.hear(upstream, address, open, outbox, |reader, forwarded, _| {
-                reader.end().map(|_| {
-                    forwarded.answer.has_ended = true;
-                    Relayed::Ended { keeps: false }
-                })
-            }),
-            UpstreamEvent::Lost(loss) => self.lose(upstream, address, loss, open, outbox),
+            UpstreamEvent::Lost(loss) => {
+                self.lose(upstream, address, Trouble::Lost(loss), open, outbox);
+            }
+        }
+    }
+
+    /// A server that closes, or speaks unasked, loses its link. What TLS itself says, such as the tickets of a
+    /// session, is no speech.
+    fn hear_at_rest(&mut self, upstream: Upstream, event: UpstreamEvent<'_>, outbox: &Outbox) {
+        if let UpstreamEvent::Received(bytes) = event
+            && let Some(link) = self.links.get_mut(upstream)
+            && let Some((plain, Ok(()))) = link.opened(upstream, bytes, outbox)
+            && plain.is_empty()
+            && link.is_end_forged()
+        {
+            return;
+        }
+        self.links.close(upstream, outbox);
+    }
+
+    /// Bytes came for an exchange.
+    fn receive(
+        &mut self,
+        upstream: Upstream,
+        bytes: &[u8],
+        address: Address,
+        mut open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        let Some(link) = self.links.get_mut(upstream) else { return };
+        let had_keys = link.has_keys();
+        let Some((plain, result)) = link.opened(upstream, bytes, outbox) else {
+            return self.hear(upstream, address, open, outbox, |reader, forwarded, open| {
+                relay(reader, bytes, forwarded, open)
+            });
+        };
+        if !had_keys && link.has_keys() {
+            go_on(open.as_deref_mut(), address, outbox);
+        }
+        if let Err(fault) = result {
+            return self.lose(upstream, address, Trouble::Secured(fault), open, outbox);
+        }
+        if !plain.is_empty() {
+            self.hear(upstream, address, open, outbox, |reader, forwarded, open| {
+                relay(reader, &plain, forwarded, open)
+            });
         }
     }
 
@@ -84,7 +132,7 @@ impl ProxyWorker {
         &mut self,
         upstream: Upstream,
         address: Address,
-        loss: UpstreamLoss,
+        trouble: Trouble,
         open: Option<&mut Open<'_>>,
         outbox: &Outbox,
     ) {
@@ -92,7 +140,7 @@ impl ProxyWorker {
             self.links.forget(upstream);
             return;
         };
-        self.fail(&mut forwarded, upstream, Trouble::Lost(loss), address, outbox);
+        self.fail(&mut forwarded, upstream, trouble, address, outbox);
         self.follow(forwarded, address, open, outbox);
     }
 

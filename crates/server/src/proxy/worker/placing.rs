@@ -121,8 +121,8 @@ impl ProxyWorker {
         else {
             return;
         };
-        let config = &self.shared.config;
-        let link = self.links.open(&server, address, forwarded, config, outbox);
+        let shared = Arc::clone(&self.shared);
+        let link = self.links.open(&server, address, forwarded, &shared, self.unix_s, outbox);
         let Some(link) = link else {
             forwarded.failure = Some(Failure::NoLink);
             return self.give_back(&server, GivenBack::Unanswered);
@@ -131,7 +131,7 @@ impl ProxyWorker {
             link.reader.begin(forwarded.is_head, forwarded.asks_upgrade);
         }
         forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
-        send_request(forwarded, link, request.content, outbox);
+        send_request(&mut self.links, forwarded, link, request.content, outbox);
         if !forwarded.body.has_ended {
             // A client whose body is slow must not keep others from being worked on.
             self.free_place_beside(forwarded, false);
