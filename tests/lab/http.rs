@@ -43,7 +43,7 @@ fn hold(conversations: &[Conversation], splits: &[Split]) {
         for conversation in conversations {
             for &split in splits {
                 let mut body = Body::Server(running.address());
-                if let Err(failure) = play(conversation, &tree, &mut body, split) {
+                if let Err(failure) = play(conversation, &tree, &mut body, None, split) {
                     failures.push(format!("{}, {split}: {failure:?}", conversation.name));
                 }
             }
