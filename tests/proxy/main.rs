@@ -15,6 +15,7 @@ mod passing;
 mod php;
 mod rules;
 mod scripted;
+mod scripts;
 mod secured;
 mod strangers;
 mod world;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use staunch_tests::house::skipping::skip;
 use staunch_tests::process::binary;
 use staunch_tests::tree::Tree;
 
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, Told as _, World};
 
 /// Tells a script's variables and the body of the request.
 pub(crate) const TELL: &str = r"<?php
@@ -20,6 +21,9 @@ $told['PROXY'] = getenv('HTTP_PROXY');
 header('Content-Type: application/json');
 echo json_encode($told, JSON_UNESCAPED_SLASHES);
 ";
+
+/// Settings of a site that PHP answers for.
+pub(crate) const SITE: &str = "root = \"{root}\"\nproxy = \"{php}\"\nworkers = 2\n";
 
 /// A process manager with a folder of its own, and the folder that is served.
 pub(crate) struct Php {
@@ -124,4 +128,24 @@ fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.map(|folder| folder.join("php-fpm8.2")).find(|program| program.exists())
+}
+
+/// What a script was told, by the answer of [`TELL`].
+pub(crate) fn told(world: &World, request: &str) -> Value {
+    let response = world.ask(request);
+    assert_eq!(response.status, 200, "{request}: {}", response.text());
+    serde_json::from_str(&response.text()).unwrap_or_else(|error| panic!("{error}: {}", response.text()))
+}
+
+pub(crate) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: shop.test:8080\r\n\r\n")
+}
+
+/// Asks again until it is so.
+pub(crate) fn until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "it does not become so");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -295,7 +295,7 @@ fn secured_address(place: &str) -> Result<ServerAddress, String> {
 ///
 /// # Errors
 /// A sentence that shows the right form.
-pub fn server_address(text: &str) -> Result<ServerAddress, String> {
+fn server_address(text: &str) -> Result<ServerAddress, String> {
     let plain = text.strip_prefix("http://").unwrap_or(text);
     let plain = plain.strip_suffix('/').unwrap_or(plain);
     match address(plain) {

@@ -159,10 +159,11 @@ impl Front {
     /// Answers by whom its site has told.
     fn answer_by_told(&mut self, told: PassedOn<'_>) -> Answered {
         match told {
-            PassedOn::Application(PassedTo { ruling, lines, script }, Errand { request, answer }) => {
+            PassedOn::Application(to, Errand { request, answer }) => {
+                let PassedTo { ruling, lines, is_guarded, script } = to;
                 let Some(proxy) = &mut self.proxy else { return Self::answer_lost(answer) };
                 let application = ruling.proxy.as_ref().map_or("", |proxy| &proxy.application);
-                let errand = ProxyErrand { application, lines, is_guarded: ruling.auth.is_some(), script };
+                let errand = ProxyErrand { application, lines, is_guarded, script };
                 proxy.handle(errand, request, answer)
             }
             PassedOn::Site(Errand { request, answer }) => self.sites.answer(request, answer),

@@ -31,6 +31,8 @@ pub(crate) struct PassedTo {
     pub(crate) ruling: Arc<Ruling>,
     /// Field lines for the answer.
     pub(crate) lines: Vec<u8>,
+    /// Whether the client has shown credentials here.
+    pub(crate) is_guarded: bool,
     /// The script that it runs, if it is one by FastCGI.
     pub(crate) script: Option<Box<ScriptCall>>,
 }
@@ -39,7 +41,8 @@ impl<'e> PassedOn<'e> {
     /// By an application, under these rules.
     pub(super) fn to(ruling: Arc<Ruling>, script: Option<Box<ScriptCall>>, errand: Errand<'e>) -> Self {
         let lines = [ruling.lines.as_bytes(), &granted(&ruling, errand.request)].concat();
-        Self::Application(PassedTo { ruling, lines, script }, errand)
+        let is_guarded = ruling.auth.is_some();
+        Self::Application(PassedTo { ruling, lines, is_guarded, script }, errand)
     }
 }
 

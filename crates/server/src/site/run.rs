@@ -38,6 +38,10 @@ impl Site {
             return self.run(name.as_bytes(), ruling, path, errand);
         }
         let key = script_end(path).map_or(path, |end| path.get(..end).unwrap_or(path));
+        if !path.starts_with(b"/") {
+            // OPTIONS of the server as a whole.
+            return PassedOn::Site(errand);
+        }
         if !is_servable(key, config.dotfiles) {
             return PassedOn::Answered(self.refuse(Problem::NotFound, path, errand));
         }
@@ -116,6 +120,7 @@ impl Site {
     /// Runs a script, under the rules of its own path as well.
     fn run<'e>(&mut self, name: &[u8], ruling: Arc<Ruling>, path: &[u8], errand: Errand<'e>) -> PassedOn<'e> {
         let own = self.ruling(name).filter(|own| !Arc::ptr_eq(own, &ruling));
+        let is_guarded = own.as_ref().is_some_and(|own| own.auth.is_some());
         let errand = match own {
             Some(own) => match self.permission.pass(&own, Asked::within(name), &self.shared, errand) {
                 Passage::Open(errand) => errand,
@@ -132,7 +137,11 @@ impl Site {
             name: name.into(),
             path_info: behind.unwrap_or_default().into(),
         };
-        PassedOn::to(ruling, Some(Box::new(call)), errand)
+        let mut told = PassedOn::to(ruling, Some(Box::new(call)), errand);
+        if let PassedOn::Application(to, _) = &mut told {
+            to.is_guarded |= is_guarded;
+        }
+        told
     }
 
     /// The served folder, as the application sees it.
