@@ -42,6 +42,10 @@ impl Account {
         self.held_bytes
     }
 
+    pub(crate) fn leaving_bytes(&self) -> u64 {
+        self.leaving_bytes
+    }
+
     pub(crate) fn budget_bytes(&self) -> u64 {
         self.budget_bytes
     }

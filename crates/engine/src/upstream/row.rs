@@ -126,6 +126,11 @@ impl UpstreamRow {
         std::mem::replace(self, next)
     }
 
+    /// Whether nobody is in the row.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.stage, UpstreamStage::Free)
+    }
+
     /// Whether its name is good.
     pub(super) fn is_named(&self) -> bool {
         !matches!(self.stage, UpstreamStage::Free | UpstreamStage::Leaving | UpstreamStage::Closing)

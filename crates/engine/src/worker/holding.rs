@@ -33,6 +33,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.overload.memory.held_bytes()
     }
 
+    /// The part of it that comes back by itself, in bytes: the connections that hold it are being closed.
+    pub fn leaving_bytes(&self) -> u64 {
+        self.overload.memory.leaving_bytes()
+    }
+
     /// How much is written into a container before it is sent.
     #[inline]
     pub(super) fn written_bytes_max(&self) -> usize {

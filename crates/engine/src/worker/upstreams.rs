@@ -14,7 +14,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Takes the steps that upstreams wait for.
     pub(super) fn attend_upstreams(&mut self) {
         for index in self.outbox.upstreams().take_asked() {
-            self.go_on_with(index);
+            // Its slot may have come back since it was asked for.
+            if !self.outbox.upstreams().note(index, |row| row.is_free()) {
+                self.go_on_with(index);
+            }
         }
     }
 
@@ -182,11 +185,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 (row.slot(), row.due(), before_bytes, held_bytes, was_leaving, is_leaving)
             });
         self.overload.memory.change(before_bytes, held_bytes);
-        match (was_leaving, is_leaving) {
-            (false, false) => {}
-            (false, true) => self.overload.memory.change_leaving(0, held_bytes),
-            (true, _) => self.overload.memory.change_leaving(before_bytes, held_bytes),
-        }
+        let leaving_bytes = |is_leaving, bytes| if is_leaving { bytes } else { 0 };
+        self.overload
+            .memory
+            .change_leaving(leaving_bytes(was_leaving, before_bytes), leaving_bytes(is_leaving, held_bytes));
         if let (Some(slot), Some((due_ms, _))) = (slot, due) {
             self.deadlines.wheel.set_between(slot, 0, due_ms);
         }
