@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-config", &[]),
     ("staunch-confine", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio", "staunch-tls"]),
-    ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol"]),
+    ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol", "staunch-tls"]),
     ("staunch-figures", &[]),
     ("staunch-tls", &[]),
     ("staunch-acme", &["staunch-netio", "staunch-tls"]),
