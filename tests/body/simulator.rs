@@ -384,6 +384,7 @@ fn proxy(config: &Config) -> Option<Arc<ProxyShared>> {
         answer_ms: ms(proxy.proxy_answer_timeout),
         stream_ms: ms(proxy.proxy_stream_timeout),
         idle_ms: ms(proxy.proxy_keep_alive),
+        sticky: None,
         fastcgi_idle_ms: None,
         patience_ms: ms(proxy.proxy_patience),
         limit: PlacesLimit::Off,

@@ -15,21 +15,21 @@ use crate::scripted::{Scripted, play_at};
 use crate::world::{Client, ENGINES, Told as _, World};
 
 /// The way a server meets its checks.
-const WELL: u8 = 0;
-const FAILS: u8 = 1;
+pub(crate) const WELL: u8 = 0;
+pub(crate) const FAILS: u8 = 1;
 const SILENT: u8 = 2;
 const GARBAGE: u8 = 3;
 const CLOSES: u8 = 4;
 
 /// A server that tells its name, and meets its checks as it is told to.
-struct Checked {
-    address: SocketAddr,
+pub(crate) struct Checked {
+    pub(crate) address: SocketAddr,
     mood: Arc<AtomicU8>,
-    got: Receiver<Vec<u8>>,
+    pub(crate) got: Receiver<Vec<u8>>,
 }
 
 impl Checked {
-    fn start(name: &'static str) -> Self {
+    pub(crate) fn start(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         Self::at(listener, name)
     }
@@ -59,7 +59,7 @@ impl Checked {
         Self { address, mood, got }
     }
 
-    fn be(&self, mood: u8) {
+    pub(crate) fn be(&self, mood: u8) {
         self.mood.store(mood, SeqCst);
     }
 
@@ -68,7 +68,7 @@ impl Checked {
     }
 
     /// Waits until checks find it so.
-    fn until_it_is(&self, up: f64, world: &mut World) {
+    pub(crate) fn until_it_is(&self, up: f64, world: &mut World) {
         world.await_metric("staunch_proxy_server_up", &self.label(), |value| value == up);
     }
 }

@@ -17,5 +17,6 @@ mod rules;
 mod scripted;
 mod scripts;
 mod secured;
+mod sticky;
 mod strangers;
 mod world;

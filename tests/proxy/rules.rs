@@ -66,7 +66,7 @@ fn who_has_no_password_does_not_come_to_the_application() {
 fn settings_that_cannot_be_say_so() {
     let (_truth, address) = application(Plan::default());
     let table = [
-        ("proxy = \"https://a.test\"\n".to_owned(), "TLS to applications"),
+        ("proxy = \"https://a.test/x\"\n".to_owned(), "https://app.internal"),
         ("proxy = \"nonsense\"\n".to_owned(), "write an address such as 127.0.0.1:8000"),
         (format!("proxy = \"{address}\"\nproxy_limit = 0\n"), "proxy_limit"),
         ("[[path]]\nmatch = \"/a\"\nproxy = \"127.0.0.1:0\"\n".to_owned(), "port 0"),

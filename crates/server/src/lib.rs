@@ -54,7 +54,7 @@ pub use live::{
 pub use mail::Mail;
 pub use proxy::{
     PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyCheckFigures, ProxyConfig, ProxyFigures,
-    ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep,
+    ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep, ProxySticky,
 };
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;

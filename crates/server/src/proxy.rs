@@ -2,8 +2,8 @@
 //!
 //! It owns which server of an application a request goes to, when it goes there, and what becomes of it if
 //! that one fails. It must never open a socket for a request (the engine connects), write a byte of HTTP or
-//! FastCGI for one (`relay` and `fastcgi` in `staunch_protocol` do), nor copy a body once more than the engine
-//! asks for.
+//! FastCGI for one (`relay` and `fastcgi` in `staunch_protocol` do), nor copy a body once more than the
+//! engine asks for.
 //!
 //! Words: an *application* is a group of *servers*, one address each. A server has *places*: so many requests
 //! it works on at once. Requests that find none stand in the *line*. A *link* is a connection to a server.
@@ -22,6 +22,7 @@ mod links;
 mod mail;
 mod relaying;
 mod shared;
+mod sticky;
 mod trouble;
 mod verdict;
 mod wire;
@@ -32,4 +33,5 @@ pub use config::{ProxyApplication, ProxyConfig, ProxyServer};
 pub use figures::{ProxyCheckFigures, ProxyFigures, ProxyServerFigures, ProxyStep};
 pub(crate) use mail::ProxyMail;
 pub use shared::ProxyShared;
+pub use sticky::ProxySticky;
 pub(crate) use worker::{ProxyErrand, ProxyWorker};

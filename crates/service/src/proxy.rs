@@ -8,11 +8,12 @@ pub(crate) mod tls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use staunch_config::syntax::choice::StickyWord;
 use staunch_config::units::{Application, ServerAddress, Wire};
 use staunch_config::{Config, Site};
 use staunch_engine::PlacesLimit;
 use staunch_netio::memory;
-use staunch_server::{PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyConfig, ProxyServer};
+use staunch_server::{PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyConfig, ProxyServer, ProxySticky};
 
 pub(crate) use names::Names;
 
@@ -136,6 +137,10 @@ pub(crate) fn of(config: &Config, workers: usize) -> ProxyConfig {
         },
         body_bytes_kept: usize::try_from(proxy.proxy_body_size).unwrap_or(usize::MAX),
         memory_bytes: proxy.proxy_memory.unwrap_or_else(|| memory::total_bytes() / MEMORY_PART),
+        sticky: proxy.proxy_sticky.map(|word| match word {
+            StickyWord::Cookie => ProxySticky::Cookie,
+            StickyWord::Client => ProxySticky::Client { ipv6_bits: config.clients.client_prefix_ipv6 },
+        }),
         links_max: whole(proxy.proxy_connections.div_ceil(workers.max(1) as u64)),
     }
 }

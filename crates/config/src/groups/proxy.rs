@@ -1,7 +1,7 @@
 //! Keys of how requests are passed on to applications.
 
 use crate::group::{Conflict, group};
-use crate::syntax::choice::OnOff;
+use crate::syntax::choice::{OnOff, StickyWord};
 use crate::syntax::text::{Count, FilePath, Size, Time, Words};
 use crate::syntax::web::UrlPath;
 use crate::syntax::{OrAuto, OrOff};
@@ -17,6 +17,11 @@ group! {
     /// How long clients wait for an answer of an application
     /// A request that could not be answered by then is refused at once (503, with `Retry-After`).
     proxy_patience: Time = Some("1s"), Value, restart, "\"5s\"";
+    /// By what a client stays with one of several servers: cookie, client, off
+    /// `cookie` gives each client a number in `staunch_sticky`, which the application does not see; `client`
+    /// goes by its address (of IPv6 by `client_prefix_ipv6`). A server that is ill or has a full line is
+    /// passed over.
+    proxy_sticky: OrOff<StickyWord> = Some("off"), Value, restart, "\"cookie\"";
     /// Most time until a server of an application is connected
     proxy_connect_timeout: Time = Some("5s"), Value, restart, "\"1s\"";
     /// Most time until a server answers, and between two pieces of its answer
@@ -65,10 +70,6 @@ fn secured(proxy: &Proxy) -> Conflict {
     if proxy.proxy_tls_insecure && proxy.proxy_tls_ca.is_some() {
         let text = "no authority is asked where every server is believed: leave out one of the two";
         return Some(("proxy_tls_ca", text.into()));
-    }
-    if proxy.proxy_tls_key.is_some() && proxy.proxy_tls_certificate.is_none() {
-        let text = "a key is named, and no certificate: write proxy_tls_certificate as well";
-        return Some(("proxy_tls_key", text.into()));
     }
     None
 }

@@ -80,6 +80,13 @@ choices! {
         /// A handshake.
         TlsAlpn = "tls-alpn-01",
     }
+    /// By what a client stays with a server.
+    StickyWord {
+        /// A number that Staunch gave it.
+        Cookie = "cookie",
+        /// Its address, or the prefix of that.
+        Client = "client",
+    }
     /// Whether clients have to show a certificate.
     ClientAuthMode {
         /// They may.

@@ -291,6 +291,15 @@ impl Places {
         f64::from(before + 1) / f64::from(self.limit.load(Relaxed))
     }
 
+    /// Whether a request that asks now would be refused.
+    pub fn is_full(&self, now_ms: u64) -> bool {
+        if self.waiting.load(Relaxed) == 0 {
+            return false;
+        }
+        let mut desk = self.desk();
+        desk.queue.len() >= desk.room(now_ms) as usize
+    }
+
     /// The server was away, and begins anew.
     pub fn begin_anew(&self) {
         let mut desk = self.desk();

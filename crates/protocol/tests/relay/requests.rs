@@ -137,6 +137,21 @@ fn cookies_are_one_line() {
 }
 
 #[test]
+fn a_cookie_of_ours_is_not_passed_on() {
+    let cookies = |lines: &str| {
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        let text = written(&request, |forwarding| forwarding.without_cookie = Some(b"ours"));
+        let lines: Vec<String> =
+            text.lines().filter(|line| line.starts_with("Cookie")).map(str::to_owned).collect();
+        lines
+    };
+    assert_eq!(cookies("Cookie: a=1; ours=2; b=3\r\n"), ["Cookie: a=1; b=3"]);
+    assert_eq!(cookies("Cookie: ours=2\r\nCookie: a=1;ours=\r\n"), ["Cookie: a=1"]);
+    assert_eq!(cookies("Cookie: ours=2\r\n"), [""; 0]);
+    assert_eq!(cookies("Cookie: yours=1; Ours=2; ours2=3\r\n"), ["Cookie: yours=1; Ours=2; ours2=3"]);
+}
+
+#[test]
 fn trailers_are_taken_if_the_client_takes_them() {
     for te in ["trailers", "gzip, Trailers"] {
         for connection in ["Connection: TE\r\n", "Connection: te, x\r\nX: y\r\n", ""] {

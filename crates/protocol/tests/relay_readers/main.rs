@@ -115,15 +115,15 @@ fn stopped(before: &[String]) -> Vec<String> {
     [before, &["error".to_owned()]].concat()
 }
 
-/// Manners that differ from reader to reader.
+/// Whether a reader tells of a request, answers it by itself, or stops there.
 enum Habit {
-    /// Tells of it.
+    /// The reader tells of the request.
     Tells,
-    /// Answers it by itself, and goes on with the next.
+    /// The request is answered by the reader itself, which goes on with the next.
     Answers,
-    /// Does not know it, and takes nothing behind it.
+    /// The reader does not know such requests, and takes nothing behind them.
     Stops,
-    /// Tells of it, or does not know it.
+    /// Either of `Tells` and `Stops`.
     MayStop,
 }
 

@@ -18,6 +18,7 @@ pub(crate) const FROM_CLIENT: Forwarding<'_> = Forwarding {
     host: HostRule::Kept,
     path: b"/",
     upgrades: false,
+    without_cookie: None,
     pseudonym: b"staunch-1",
 };
 

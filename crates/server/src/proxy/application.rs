@@ -10,6 +10,7 @@ use staunch_engine::{PlaceNews, Places};
 
 use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
+use super::sticky::{rank, server_hash};
 use super::verdict::Verdict;
 use crate::config::ProxyWire;
 
@@ -40,6 +41,8 @@ pub(super) struct Application {
 #[derive(Debug)]
 pub(super) struct AppServer {
     pub(super) address: ProxyServer,
+    /// What its ranks for clients are made of.
+    hash: u64,
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
     pub(super) error_lines: ErrorLines,
@@ -148,6 +151,16 @@ impl Application {
         if load(second) < load(first) { second } else { first }
     }
 
+    /// The server that a client stays with, by its key: where that is ill or its line full, the next that is
+    /// neither, until it is well again. `None`: none is.
+    pub(super) fn choose_for(&self, key: u64, but: Option<usize>, now_ms: u64) -> Option<usize> {
+        let is_fit = |index: &usize| {
+            let server = &self.servers[*index];
+            but != Some(*index) && server.is_well(now_ms) && !server.places.is_full(now_ms)
+        };
+        (0..self.servers.len()).filter(is_fit).max_by_key(|index| rank(self.servers[*index].hash, key))
+    }
+
     /// Whether one more request may be tried twice: at most one in ten of those in work.
     pub(super) fn may_retry(&self) -> bool {
         let in_work: u32 = self.servers.iter().map(|server| server.places.figures().in_work).sum();
@@ -159,6 +172,7 @@ impl AppServer {
     fn new(address: &ProxyServer, config: &ProxyConfig) -> Self {
         Self {
             address: address.clone(),
+            hash: server_hash(&address.to_string()),
             places: Places::new(config.limit, config.patience_ms),
             counts: ServerCounts::default(),
             error_lines: ErrorLines::default(),
@@ -298,6 +312,27 @@ mod tests {
         assert_eq!(servers.choose(0, Some(1), 0), 0, "the only other one");
         (0..3).for_each(|_| _ = servers.servers[1].verdict.note(fails()));
         assert_eq!(servers.choose(0, None, 0), 0);
+    }
+
+    #[test]
+    fn a_client_stays_with_a_server_unless_that_is_ill_or_full() {
+        let config = ProxyConfig { limit: staunch_engine::PlacesLimit::Fixed(1), ..ProxyConfig::default() };
+        let servers: Vec<_> = (0..3).map(address).collect();
+        let servers = Application::new("shop", &servers, None, &config);
+        let first = servers.choose_for(7, None, 0).expect("a server");
+        assert!((0..100).all(|_| servers.choose_for(7, None, 0) == Some(first)));
+        let second = servers.choose_for(7, Some(first), 0).expect("another");
+        (0..20).for_each(|_| _ = servers.servers[first].note(true, 0));
+        assert_eq!((servers.choose_for(7, None, 0), second != first), (Some(second), true));
+        assert_eq!(servers.choose_for(7, None, ILL_MS), Some(first), "it goes back");
+        let asker = |slot| staunch_engine::Address {
+            worker: 0,
+            slot,
+            generation: 0,
+            stream: staunch_engine::StreamRef::ONLY,
+        };
+        (0..20).for_each(|slot| _ = servers.servers[first].places.ask(asker(slot), ILL_MS, &mut Vec::new()));
+        assert_eq!(servers.choose_for(7, None, ILL_MS), Some(second), "its line is full");
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::config::ProxyWire;
 use staunch_engine::{PlacesLimit, Target, TargetAddress, UpstreamTimeouts};
+
+use super::sticky::ProxySticky;
+use crate::config::ProxyWire;
 
 /// An application, by the servers that it has at present.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub struct ProxyConfig {
     pub memory_bytes: u64,
     /// Links of each worker at a time.
     pub links_max: u32,
+    /// By what clients stay with a server, if they do.
+    pub sticky: Option<ProxySticky>,
 }
 
 impl ProxyConfig {
@@ -109,6 +113,7 @@ impl Default for ProxyConfig {
             body_bytes_kept: 1 << 20,
             memory_bytes: 256 << 20,
             links_max: 1_024,
+            sticky: None,
         }
     }
 }

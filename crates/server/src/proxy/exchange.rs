@@ -12,6 +12,7 @@ use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi
 
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
+use super::sticky::{STICKY_COOKIE, Stay};
 use super::wire::{Framing, script};
 use crate::scripts::ScriptCall;
 
@@ -38,6 +39,8 @@ pub(super) struct Forwarded {
     /// Both ends speak another protocol by now.
     pub(super) is_tunnel: bool,
     pub(super) stage: ForwardStage,
+    /// By what its client stays with a server, and the cookie for that.
+    pub(super) stay: Option<Stay>,
     /// The head as the application gets it, until its answer begins; empty before it is written.
     pub(super) head: Vec<u8>,
     pub(super) body: RequestBody,
@@ -151,6 +154,7 @@ impl Forwarded {
             is_beside: false,
             is_tunnel: false,
             stage: ForwardStage::Apart,
+            stay: None,
             head: Vec::new(),
             body: RequestBody { has_ended, ..RequestBody::default() },
             answer: RelayedAnswer::default(),
@@ -194,6 +198,7 @@ impl Forwarded {
             host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
             path: request.path,
             upgrades: self.asks_upgrade,
+            without_cookie: self.stay.as_ref().map(|_| STICKY_COOKIE),
             pseudonym,
         };
         match &self.call {

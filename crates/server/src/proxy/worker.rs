@@ -19,6 +19,7 @@ use super::application::Application;
 use super::exchange::{Asker, Failure, ForwardStage, Forwarded};
 use super::links::Links;
 use super::shared::ProxyShared;
+use super::sticky::Numbers;
 use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
 use crate::owner::OwnerPart;
 use crate::scripts::ScriptCall;
@@ -45,13 +46,15 @@ pub(crate) struct ProxyWorker {
     links: Links,
     /// Chance, for the choice of servers (xorshift64*).
     chance: u64,
+    /// Numbers for clients that are to stay with a server.
+    numbers: Numbers,
     /// Exchanges that are worked on beside the places: streams, tunnels, those whose clients are slow.
     beside: u32,
     /// News of places, before they are told.
     news: Vec<PlaceNews>,
     /// The moment in which the worker's turn began that asked last.
     now_ms: u64,
-    /// The same moment in seconds since 1970, as certificates go by it.
+    /// That moment in seconds since 1970, as certificates go by it.
     unix_s: u64,
 }
 
@@ -64,6 +67,7 @@ impl ProxyWorker {
             exchanges: HashMap::new(),
             links: Links::default(),
             chance: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(worker) + 1),
+            numbers: Numbers::default(),
             beside: 0,
             news: Vec::new(),
             now_ms: 0,
@@ -95,6 +99,10 @@ impl ProxyWorker {
         };
         let mut forwarded = Forwarded::new(application, request, asker, errand.lines, errand.script);
         forwarded.is_guarded = errand.is_guarded;
+        if let Some(sticky) = self.shared.config.sticky {
+            let (client, is_secured) = (answer.client(request), answer.is_secured());
+            forwarded.stay = sticky.key(request, client, is_secured, &mut self.numbers);
+        }
         let (address, owner) = (answer.address(), OwnerPart::Proxy.into());
         if !forwarded.body.has_ended {
             self.exchanges.insert(address, forwarded);

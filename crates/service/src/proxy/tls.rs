@@ -35,6 +35,11 @@ pub(crate) fn read(config: &Config) -> Result<Option<OutgoingTls>, Failure> {
         return Err(format!("proxy_tls_name: no certificate can have the name '{name}'").into());
     }
     let identity = match &proxy.proxy_tls_certificate {
+        None if proxy.proxy_tls_key.is_some() => {
+            let text =
+                "proxy_tls_key: a key is named, and no certificate: write proxy_tls_certificate as well";
+            return Err(text.to_owned().into());
+        }
         None => None,
         Some(chain) => {
             let key = proxy.proxy_tls_key.as_ref().unwrap_or(chain);

@@ -18,6 +18,8 @@ pub struct Forwarding<'a> {
     pub path: &'a [u8],
     /// Whether `Upgrade` is passed on.
     pub upgrades: bool,
+    /// Name of a cookie that is not passed on.
+    pub without_cookie: Option<&'a [u8]>,
     /// Our name in Via, a token that no other proxy on the way has: a request that carries it has come
     /// through here before.
     pub pseudonym: &'a [u8],

@@ -5,6 +5,7 @@
 
 use super::super::field::list_members;
 use super::super::target::split_absolute;
+use super::cookies::push_cookies;
 use super::forwarding::{Forwarding, HostRule};
 use super::lines::{push_field, push_list};
 use super::names::{FORWARDED, FORWARDED_FOR, RequestField, is_usual_option, judge_asked};
@@ -120,11 +121,13 @@ fn push_fields<'a>(
     refuse_method(request.method)?;
     let start = out.len();
     let seen = push_fields_with(request, forwarding, &Care::default(), out);
-    if !seen.names_fields && seen.cookies_count < 2 {
+    let leaves_cookie = seen.cookies_count > 0 && forwarding.without_cookie.is_some();
+    if !seen.names_fields && seen.cookies_count < 2 && !leaves_cookie {
         return Ok(seen);
     }
     out.truncate(start);
-    let care = Care { named: named_by_connection(request)?, joins_cookies: seen.cookies_count > 1 };
+    let joins_cookies = seen.cookies_count > 1 || leaves_cookie;
+    let care = Care { named: named_by_connection(request)?, joins_cookies };
     Ok(push_fields_with(request, forwarding, &care, out))
 }
 
@@ -156,7 +159,7 @@ fn push_fields_with<'a>(
             RequestField::Passed => push_field(name, value, out),
             RequestField::Cookie if care.joins_cookies => {
                 if seen.cookies_count == 0 {
-                    push_cookies(request, out);
+                    push_cookies(request, forwarding.without_cookie, out);
                 }
                 seen.cookies_count += 1;
             }
@@ -189,18 +192,6 @@ const TOO_MANY_NAMED: RelayRefusal =
     RelayRefusal { status: Status::BAD_REQUEST, reason: "Connection names more than 16 fields" };
 
 const _: () = assert!(NAMED_FIELDS_MAX == 16);
-
-/// RFC 9113, section 8.2.3, and RFC 6265, section 5.4: one line, whichever version the request came by.
-fn push_cookies(request: &Request<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Cookie: ");
-    for (index, value) in request.values(b"cookie").enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b"; ");
-        }
-        out.extend_from_slice(value);
-    }
-    out.extend_from_slice(b"\r\n");
-}
 
 impl<'a> Seen<'a> {
     fn take(&mut self, asked: RequestField, value: &'a [u8]) {

@@ -175,7 +175,7 @@ fn failed(reason: &str) -> Checked {
 
 /// Seconds since 1970, by which certificates are judged.
 fn unix_s() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = staunch_engine::unix_time().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 

@@ -24,6 +24,7 @@ impl ProxyWorker {
         };
         let mut fields = head.fields;
         fields.extend_from_slice(&forwarded.lines);
+        fields.extend(forwarded.stay.iter_mut().flat_map(|stay| std::mem::take(&mut stay.cookie)));
         let is_whole = forwarded.answer.has_ended && forwarded.answer.trailers.is_empty();
         if !is_whole {
             forwarded.answer.is_open = true;

@@ -61,8 +61,8 @@ impl ProxyWorker {
         }
     }
 
-    /// A server that closes, or speaks unasked, loses its link. What TLS itself says, such as the tickets of a
-    /// session, is no speech.
+    /// A server that closes, or speaks unasked, loses its link. What TLS itself says, such as the tickets of
+    /// a session, is no speech.
     fn hear_at_rest(&mut self, upstream: Upstream, event: UpstreamEvent<'_>, outbox: &Outbox) {
         if let UpstreamEvent::Received(bytes) = event
             && let Some(link) = self.links.get_mut(upstream)

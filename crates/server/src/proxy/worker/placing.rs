@@ -76,7 +76,9 @@ impl ProxyWorker {
         let now_ms = self.now_ms;
         let application = Arc::clone(&forwarded.application);
         let but_index = but.and_then(|but| application.index_of(but.get()));
-        let index = application.choose(self.draw(), but_index, now_ms);
+        let of_client = forwarded.stay.as_ref();
+        let of_client = of_client.and_then(|stay| application.choose_for(stay.key, but_index, now_ms));
+        let index = of_client.unwrap_or_else(|| application.choose(self.draw(), but_index, now_ms));
         let server = ServerName { application, index };
         let mut news = std::mem::take(&mut self.news);
         let answer = server.get().places.ask(address, now_ms, &mut news);
