@@ -1,7 +1,7 @@
 //! Running every row's command again: the figures of this machine.
 //!
-//! The module owns the order and the folder of results, `bench/runs/papers`. A run that fails leaves its rows
-//! without a figure. It must never touch a kept run.
+//! The module owns the order and the folder of results, `bench/runs/papers`. A run that fails, or has
+//! skipped a scenario, leaves its rows without a figure. It must never touch a kept run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::reading::{RunFiles, document};
+use serde_json::Value;
+
+use super::reading::{RunFiles, document, faults};
 use super::sheet::Run;
 
 /// Below the top of the tree; git ignores it.
@@ -44,15 +46,25 @@ pub(super) fn run(
             failed.push((*name).clone());
         }
     }
-    let found = runs.keys().filter_map(|name| Some((name.clone(), document(&result(root, name)).ok()?)));
+    let found = runs.keys().filter_map(|name| Some((name.clone(), whole(&result(root, name)).ok()?)));
     Ok((RunFiles(found.collect()), failed))
+}
+
+/// The result in a file.
+///
+/// # Errors
+/// A file that is not there or is no JSON; one that tells of scenarios that were skipped or went wrong.
+fn whole(file: &Path) -> Result<Value, String> {
+    let document = document(file)?;
+    let faults = faults(&document);
+    if faults.is_empty() { Ok(document) } else { Err(faults.join("; ")) }
 }
 
 fn result(root: &Path, name: &str) -> PathBuf {
     root.join(FOLDER).join(format!("{name}.json"))
 }
 
-/// Runs a command. Whether it missed a bar is said in its result, so only that there is one counts.
+/// Runs a command. Whether it missed a bar is said in its result, so only that there is a whole one counts.
 fn once(root: &Path, name: &str, run: &Run) -> Result<(), String> {
     let file = result(root, name);
     let left = run.result.as_ref().map(|left| root.join(left));
@@ -64,7 +76,10 @@ fn once(root: &Path, name: &str, run: &Run) -> Result<(), String> {
     if let Some(left) = left.filter(|left| left.exists()) {
         fs::copy(&left, &file).map_err(|error| format!("{}: {error}", left.display()))?;
     }
-    if file.exists() { Ok(()) } else { Err(format!("{}: {ended}, no result", run.command)) }
+    if !file.exists() {
+        return Err(format!("{}: {ended}, no result", run.command));
+    }
+    whole(&file).map(drop).map_err(|error| format!("{}: {error}", run.command))
 }
 
 /// The command, told where its result goes. A chore is run by this very program.
@@ -119,6 +134,33 @@ mod tests {
         assert_eq!(failed, ["fails"]);
         assert_eq!(results.0.keys().collect::<Vec<_>>(), ["copied"]);
         assert!(run(&folder, &runs, &["nme".to_owned()]).is_err_and(|error| error.contains("copied, fails")));
+        fs::remove_dir_all(&folder).expect("our folder");
+    }
+
+    #[test]
+    fn a_run_that_skipped_a_scenario_has_failed() {
+        let folder = std::env::temp_dir().join(format!("staunch-papers-skipped-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let outcome = |rest: &str| format!("{{\"outcomes\": [{{\"name\": \"gate\", {rest}}}]}}");
+        let reports = [
+            ("passed", outcome("\"errors\": [], \"skipped\": null")),
+            ("skips", outcome("\"errors\": [], \"skipped\": \"no namespaces\"")),
+            ("wrong", outcome("\"errors\": [\"nginx ended\"]")),
+        ];
+        let mut runs = BTreeMap::new();
+        for (name, text) in reports {
+            fs::write(folder.join(format!("{name}.source")), text).expect("our folder");
+            let command = format!("cp {name}.source {name}.json");
+            runs.insert(name.to_owned(), made(&command, Some(&format!("{name}.json"))));
+        }
+        let (results, failed) = run(&folder, &runs, &[]).expect("names are right");
+        assert_eq!(failed, ["skips", "wrong"]);
+        assert_eq!(results.0.keys().collect::<Vec<_>>(), ["passed"]);
+        let said = whole(&result(&folder, "skips")).expect_err("skipped");
+        assert_eq!(said, "`gate` was skipped: no namespaces");
+        // Nor is it taken by a later call that runs another.
+        let (results, failed) = run(&folder, &runs, &["passed".to_owned()]).expect("names are right");
+        assert_eq!((results.0.len(), failed.len()), (1, 0));
         fs::remove_dir_all(&folder).expect("our folder");
     }
 

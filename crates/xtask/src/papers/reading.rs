@@ -111,6 +111,18 @@ pub(super) fn document(file: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| fault(error.to_string()))
 }
 
+/// Scenarios of a report that were skipped or went wrong, each with what it says.
+pub(super) fn faults(document: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    for outcome in document.get("outcomes").and_then(Value::as_array).into_iter().flatten() {
+        let name = outcome["name"].as_str().unwrap_or_default();
+        faults.extend(outcome["skipped"].as_str().map(|reason| format!("`{name}` was skipped: {reason}")));
+        let errors = outcome["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        faults.extend(errors.map(|error| format!("`{name}` went wrong: {error}")));
+    }
+    faults
+}
+
 /// Samples at a place of its run, and their unit.
 fn samples(document: &Value, place: &FigurePlace) -> Result<(Vec<f64>, String), String> {
     if let Some(pointer) = &place.pointer {
