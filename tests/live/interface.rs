@@ -157,10 +157,8 @@ fn the_document_has_every_method_and_each_is_asked() {
 /// `/live.js` has no types of its own: what its file of types names is there, and what can be set is named.
 #[test]
 fn types_of_the_client_name_what_it_has() {
-    let (client, types) = (
-        include_str!("../../crates/server/src/live/live.js"),
-        include_str!("../../crates/server/src/live/live.d.ts"),
-    );
+    let (client, types) =
+        (include_str!("../../packages/live/live.js"), include_str!("../../packages/live/live.d.ts"));
     let between = |text: &'static str, begin: &str, end: &str| {
         let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
         rest.split_once(end).expect("an end").0

@@ -13,7 +13,7 @@ use super::events::coding;
 use crate::content::encode::encode_quickly;
 use crate::content::negotiate::Encoding;
 
-const TEXT: &[u8] = include_bytes!("live.js");
+const TEXT: &[u8] = include_bytes!("../../../../packages/live/live.js");
 
 /// The client for pages, in each coding.
 pub(crate) struct Script {
