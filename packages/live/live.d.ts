@@ -1,5 +1,5 @@
-// Types of `/live.js`. For a bundler or an editor: `declare module "/live.js"` around a copy, or a copy beside the
-// page as `live.d.ts`.
+// Types of `/live.js`, and of the package `staunch-live`, which is the same file. A page that imports `/live.js` has
+// them by `declare module "/live.js" { export * from "staunch-live"; }`, or by a copy beside it as `live.d.ts`.
 
 /** What a value may be: JSON as it was published, a text, bytes in base64 (`base64`), `null` where it has ended. */
 export interface Update<T = unknown> {
@@ -41,7 +41,10 @@ export interface Fault {
 }
 
 export interface Options {
-  /** The URL that `socket` and `events` are counted from: the folder of `/live.js` if it is not said. */
+  /**
+   * The URL that `socket` and `events` are counted from: the folder of `/live.js` if it is not said. It has to be said
+   * outside of browsers, and where the file comes from another host than the data.
+   */
   base?: string;
   /** The path of the WebSocket: `/ws`. */
   socket?: string;
@@ -58,6 +61,11 @@ export interface Options {
   credentials?: boolean;
   /** `false`: a connection of this page alone. */
   share?: boolean;
+  /**
+   * The URL of the script of the shared worker, of the page's own origin: this very file. In a bundle it has to be
+   * said, `/live.js` where the server is Staunch; else a page has a connection of its own there.
+   */
+  worker?: string | null;
 }
 
 export interface Live {

@@ -4,7 +4,8 @@
 //     const stop = live().watch(["match.1", "quotes.*"], ({ topic, data }) => show(topic, data));
 //
 // This file is a module for pages, and the shared worker that they have in common. Where there are no shared
-// workers, each page has a connection of its own. Nothing else is needed.
+// workers, each page has a connection of its own. Nothing else is needed. The server serves it as `/live.js`; as a
+// package for bundlers it is `staunch-live`.
 
 const RETRY_MS = { least: 1_000, most: 30_000 };
 /** So many delays make the median that is told. */
@@ -83,8 +84,11 @@ class Stream {
     const link = this.link;
     this.link = null;
     this.isGreeted = false;
-    if (link) link.onclose = link.onerror = link.onmessage = null;
-    link?.close();
+    if (link) {
+      link.onclose = link.onmessage = null;
+      link.onerror = () => {}; // an end before it was open is no fault
+      link.close();
+    }
     if (this.wanted.size === 0) this.is("idle");
   }
 
@@ -117,6 +121,7 @@ class Stream {
     this.link.onmessage = ({ data }) => {
       for (const line of data.split("\n")) this.hear(JSON.parse(line));
     };
+    this.link.onerror = () => {}; // its end follows
     this.link.onclose = () => this.retry();
   }
 
@@ -261,29 +266,44 @@ class Pages {
   }
 }
 
+/** Where this file is by itself, its address. A bundle of it and other files is no shared worker. */
+const OWN = new URL(import.meta.url);
+const isAlone = OWN.pathname.endsWith("/live.js");
+
+/** The address that a server's are counted from: this file's, or where a bundler has put a path there, the page's. */
+function origin() {
+  return OWN.protocol.startsWith("http") ? new URL("./", OWN).href : globalThis.location?.href;
+}
+
 /** What a page has of it. */
 class Live {
   constructor(given) {
-    const page = new URL("./", import.meta.url).href;
     this.options = {
-      base: page, socket: "/ws", events: "/events", transport: "auto", types: [], keep: 1, sent: null, token: null,
-      credentials: false, share: true, ...given,
+      base: origin(), socket: "/ws", events: "/events", transport: "auto", types: [], keep: 1, sent: null, token: null,
+      credentials: false, share: true, worker: isAlone ? OWN.href : null, ...given,
     };
+    if (!this.options.base) throw new TypeError("live: `base` is missing, such as https://www.example.org/");
     if (this.options.transport === "auto" && typeof WebSocket === "undefined") this.options.transport = "events";
     this.watchers = new Set();
     this.status = { state: "idle", transport: this.options.transport, updates: 0, delayMs: null, isShared: false };
     this.connect();
     // A page that is put aside by its browser may come back.
-    addEventListener("pagehide", () => this.port.postMessage({ bye: true }));
-    addEventListener("pageshow", ({ persisted }) => persisted && this.greet(this.port, this.status.isShared));
+    globalThis.addEventListener?.("pagehide", () => this.port.postMessage({ bye: true }));
+    globalThis.addEventListener?.("pageshow", ({ persisted }) => {
+      if (persisted) this.greet(this.port, this.status.isShared);
+    });
   }
 
   /** By the worker that pages share, or alone where there is none. */
   connect() {
-    if (!this.options.share || typeof SharedWorker === "undefined") return this.alone();
+    const { share, worker: file } = this.options;
+    if (!share || !file || typeof SharedWorker === "undefined") return this.alone();
     try {
-      const worker = new SharedWorker(import.meta.url, { type: "module", name: "live" });
-      worker.onerror = () => this.alone();
+      const worker = new SharedWorker(file, { type: "module", name: "live" });
+      worker.onerror = () => {
+        worker.onerror = null;
+        this.alone();
+      };
       this.greet(worker.port, true);
     } catch {
       this.alone();
@@ -297,9 +317,14 @@ class Live {
   }
 
   greet(port, isShared) {
+    // A worker that failed may have begun: it is left, for two would tell each update twice.
+    if (this.port && this.port !== port) {
+      this.port.onmessage = null;
+      this.port.postMessage({ bye: true });
+    }
     this.port = port;
     this.status.isShared = isShared;
-    const { share, ...options } = this.options;
+    const { share, worker, ...options } = this.options;
     port.onmessage = ({ data }) => this.hear(data);
     port.postMessage({ options });
     for (const { topics } of this.watchers) for (const want of topics) port.postMessage({ want });
@@ -334,7 +359,8 @@ class Live {
  * Live data of the server that this file came from. Options: `transport` (`auto`: a WebSocket, else server-sent
  * events; or `websocket`, `events`), `types` (of events that are listened to; without WebSocket), `keep` (updates of
  * each topic that a late tab gets), `sent` (the member of a value that says when it was published, in milliseconds
- * since 1970: then `status.delayMs` is told), `token`, `credentials`, `share` (`false`: a connection of this page).
+ * since 1970: then `status.delayMs` is told), `token`, `credentials`, `share` (`false`: a connection of this page), `base` (the
+ * server, where that is not this file's), `worker` (the address of this file where it is part of a bundle).
  */
 export function live(options = {}) {
   return new Live(options);

@@ -14,6 +14,7 @@ mod keys;
 mod limits;
 mod line;
 mod mercure;
+mod package;
 mod patterns;
 mod peers;
 mod private;

@@ -27,7 +27,7 @@ fn is_there(library: &str, found: bool) -> bool {
 }
 
 /// Where packages of npm are installed for tests.
-fn packages() -> PathBuf {
+pub(crate) fn packages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/npm/node_modules")
 }
 

@@ -28,6 +28,12 @@ const PACKAGES: &[NpmPackage] = &[
         version: "5.8.0",
         reason: "the client of Centrifugo for JavaScript",
     },
+    NpmPackage {
+        purpose: Purpose::Test,
+        name: "typescript",
+        version: "5.9.3",
+        reason: "reads the types of the client for pages",
+    },
     NpmPackage { purpose: Purpose::Test, name: "ws", version: "8.18.3", reason: "WebSockets for Node" },
 ];
 
