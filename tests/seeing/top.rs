@@ -11,11 +11,20 @@ use crate::peer::{get, start, start_workers};
 fn one_look_is_plain_text() {
     let seen = start_workers("2", &[]);
     get(seen.server.address(), "/ten", "");
+    // Memory stands in the units of the settings: `cache_size` is 256 MiB.
     let finished = finish(Command::new(binary()).args(["top", "--once", "--admin", &seen.admin.to_string()]));
     assert!(finished.status.success(), "{}", finished.stderr);
-    for words in
-        ["staunch ", "requests ", "latency ", "p99", "connections", "refusals", "worker", "\n     1 "]
-    {
+    for words in [
+        "staunch ",
+        "requests ",
+        "latency ",
+        "p99",
+        "connections",
+        "refusals",
+        "worker",
+        "of 256 MiB\n",
+        "\n     1 ",
+    ] {
         assert!(finished.stdout.contains(words), "no {words} in:\n{}", finished.stdout);
     }
     assert!(

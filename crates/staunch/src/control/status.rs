@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use staunch_config::units::show_size;
 use staunch_figures::words;
 use staunch_program::output;
 use staunch_server::metrics::{Readiness, Snapshot};
@@ -118,7 +119,7 @@ fn lines(status: &Status) -> Vec<String> {
             words::count(seen.connections_max)
         ),
         format!("  requests     {}", words::count(seen.requests)),
-        format!("  memory       {}", words::bytes(seen.resident_bytes as f64)),
+        format!("  memory       {}", show_size(seen.resident_bytes)),
     ]
 }
 

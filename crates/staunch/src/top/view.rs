@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use console::truncate_str;
+use staunch_config::units::show_size;
 use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
@@ -170,8 +171,9 @@ fn content(snapshot: &Snapshot) -> String {
         sites.iter().map(|site| site.budget_bytes).sum::<u64>(),
     );
     let prepared: u64 = sites.iter().map(|site| site.prepared).sum();
-    let (held, budget) = (words::bytes(held as f64), words::bytes(budget as f64));
-    format!("{} answers held in {held} of {budget}", words::count(prepared))
+    let answers = if prepared == 1 { "answer" } else { "answers" };
+    let (prepared, held, budget) = (words::count(prepared), show_size(held), show_size(budget));
+    format!("{prepared} {answers} held in {held} of {budget}")
 }
 
 fn log(snapshot: &Snapshot) -> (String, &'static str) {
@@ -186,7 +188,7 @@ fn process(snapshot: &Snapshot, rates: &Rates) -> String {
     format!(
         "{:.0} % of a processor   memory {}   descriptors {} of {}",
         rates.cpu_share * 100.0,
-        words::bytes(process.resident_bytes as f64),
+        show_size(process.resident_bytes),
         words::count(process.open_descriptors),
         words::count(process.descriptors_max)
     )
