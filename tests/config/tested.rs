@@ -28,6 +28,16 @@ fn a_right_file_passes_with_the_familiar_lines() {
 }
 
 #[test]
+fn without_a_file_flags_and_environment_are_tested() {
+    let folder = Folder::with(RIGHT);
+    let finished = folder.run(&["serve", ".", "--listen", "127.0.0.1:0", "--test-config"]);
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    let lines = "staunch: the syntax of the configuration from flags and environment is ok\n\
+                 staunch: configuration from flags and environment test is successful\n";
+    assert_eq!(finished.stderr, lines);
+}
+
+#[test]
 fn no_socket_is_touched() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address");

@@ -41,7 +41,10 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
             whole.and_then(|()| live::of(config, u64::MAX, None).map(drop).map_err(|failure| failure.text));
     }
     if is_read {
-        say(&format!("the configuration {name} syntax is ok"));
+        say(&match file {
+            Some(_) => format!("the configuration {name} syntax is ok"),
+            None => format!("the syntax of the configuration {name} is ok"),
+        });
     }
     let of_values = config.iter().flat_map(|config| config.warnings());
     for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()).chain(of_values) {
