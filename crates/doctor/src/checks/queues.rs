@@ -39,12 +39,15 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "net.ipv4.tcp_max_syn_backlog",
-        rule: "at least 4096",
+        rule: "at least 4096, where SYN cookies are off",
         reason: "Handshakes half done that are remembered for one listener. Since Linux 4.4 the backlog of \
                  listen(2) limits them as well, and this one counts only where SYN cookies are off: it is \
                  not the setting that `must be changed` any more.",
         source: "Documentation/networking/ip-sysctl.rst; Yang 2008 sets 65536",
-        judge: Judge::Number(|_| Wanted::at_least(BACKLOG_COUNT)),
+        judge: Judge::Number(|host| match host.sysctl_number("net.ipv4.tcp_syncookies") {
+            Some(1..) => Wanted::at_least(0),
+            Some(0) | None => Wanted::at_least(BACKLOG_COUNT),
+        }),
     },
     Check {
         name: "net.ipv4.tcp_syncookies",
