@@ -298,7 +298,7 @@ fn operators_see_load_and_topics_of_the_others() {
     let peers = lan.dostp(2, &["peers"]);
     let text = String::from_utf8_lossy(&peers.stdout);
     assert!(
-        text.contains("10.88.0.1 ") && text.contains(" requests/s ") && text.contains("1 topics"),
+        text.contains("10.88.0.1 ") && text.contains(" requests/s ") && text.contains("  1 topic"),
         "{text}"
     );
     // Beside a node the table has both.

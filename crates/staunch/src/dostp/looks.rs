@@ -86,13 +86,13 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 
 fn title(status: &Status) -> String {
     format!(
-        "{} ({}) by {} on {}, MTU {}: {} peers\n",
+        "{} ({}) by {} on {}, MTU {}: {}\n",
         status.address,
         status.link,
         status.backend,
         status.interface,
         status.mtu,
-        status.peers.len()
+        peers::counted(status.peers.len() as u64, "peer")
     )
 }
 

@@ -65,7 +65,12 @@ fn server_part(node: &FabricNodeFigures) -> ServerPart {
 /// The line above peers of a server.
 pub(super) fn title(fabric: &FabricFigures) -> String {
     let FabricFigures { address, interface, nodes, .. } = fabric;
-    format!("{address}, a server on {interface}: {} peers\n", nodes.len())
+    format!("{address}, a server on {interface}: {}\n", counted(nodes.len() as u64, "peer"))
+}
+
+/// So many of something whose plural ends with an s.
+pub(super) fn counted(count: u64, name: &str) -> String {
+    if count == 1 { format!("1 {name}") } else { format!("{count} {name}s") }
 }
 
 /// A line for each peer.
@@ -80,7 +85,8 @@ pub(super) fn table(peers: &[ShownPeer]) -> String {
         }
         if let Some(ServerPart { load, topics, silent }) = &peer.server {
             text.push_str(&load.as_ref().map_or_else(String::new, words));
-            write!(text, "  {topics} topics{}", if *silent { "  silent" } else { "" }).ok();
+            let topics = counted(*topics, "topic");
+            write!(text, "  {topics}{}", if *silent { "  silent" } else { "" }).ok();
         }
         text.push('\n');
     }
@@ -119,6 +125,11 @@ mod tests {
     }
 
     #[test]
+    fn one_has_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "topic")), ["0 topics", "1 topic", "2 topics"]);
+    }
+
+    #[test]
     fn a_node_and_a_server_tell_what_they_know() {
         let peer = || PeerStatus {
             address: Ipv4Addr::new(10, 0, 0, 7),
@@ -134,7 +145,7 @@ mod tests {
         assert_eq!(table(&super::of_node(vec![peer()], None)), of_node.clone() + "\n");
         assert_eq!(table(&super::of_node(vec![peer()], Some(&fabric()))), of_node + of_server);
         assert_eq!(table(&of_fabric(&fabric())), "10.0.0.7       ".to_owned() + of_server);
-        assert_eq!(title(&fabric()), "10.0.0.1, a server on eth1: 1 peers\n");
+        assert_eq!(title(&fabric()), "10.0.0.1, a server on eth1: 1 peer\n");
         let json = serde_json::to_value(super::of_node(vec![peer()], Some(&fabric()))).unwrap();
         assert_eq!((&json[0]["mtu"], &json[0]["load"]["busy_permille"]), (&1500.into(), &123.into()));
         let json = serde_json::to_value(super::of_node(vec![peer()], None)).unwrap();
