@@ -11,6 +11,7 @@ use staunch_tests::process::{binary, write_program};
 
 use crate::line::Line;
 use crate::restart::metric;
+use crate::socket::{TestSocket, handshake_on, upgrade_lines};
 use crate::store::Store;
 use crate::world::{ENGINES, Events, PATIENCE, TOKEN, World, ask, ask_host, connect, publisher};
 
@@ -268,28 +269,50 @@ fn what_readers_do_not_take_is_in_their_accounts() {
     }
 }
 
-/// What a reader did not take when it stopped reading stands in the kernel: it gets that, and then the last
-/// value alone. So the kernel's part is counted by what comes before.
-#[test]
-fn who_stops_reading_holds_little_in_the_kernel() {
+/// Publishes until nothing more goes to a reader that is there and does not read, then reads. What it did not
+/// take stands in the kernel: it gets that, and then the last value alone. So the kernel's part is counted by
+/// what comes before.
+fn assert_little_in_the_kernel(what: &str, world: &World, mut next: impl FnMut() -> String) {
     const UPDATE_BYTES: usize = 1000;
     const KERNEL_BYTES_MAX: usize = 64 * 1024;
+    let value = |number: u32| format!("{number:0UPDATE_BYTES$}");
+    let last = publish_until_it_stands(world, world.server.admin_address(), value);
+    let (mut taken, mut before) = (0, 0);
+    while before < last {
+        let number: u32 = next().parse().expect("a number");
+        assert!(number > before, "{what}: {number} came after {before}");
+        before = number;
+        taken += 1;
+    }
+    let bytes = taken as usize * UPDATE_BYTES;
+    assert!(bytes < KERNEL_BYTES_MAX, "{what}: {taken} of {last} updates were on their way");
+}
+
+#[test]
+fn who_stops_reading_holds_little_in_the_kernel() {
     for io in ENGINES {
         let world = World::new(io, &["--admin", "127.0.0.1:0"]);
-        let admin = world.server.admin_address();
-        let value = |number: u32| format!("{number:0UPDATE_BYTES$}");
         let mut stream = connect_narrow(world.address());
         stream.write_all(b"GET /events?topic=a&plain=1 HTTP/1.1\r\nHost: a\r\n\r\n").expect("a server");
         let mut events = Events::new(stream).begin();
-        let last = publish_until_it_stands(&world, admin, value);
-        let (mut taken, mut before) = (0, 0);
-        while before < last {
-            let number: u32 = events.data().parse().expect("a number");
-            assert!(number > before, "{io}: {number} came after {before}");
-            before = number;
-            taken += 1;
-        }
-        let bytes = taken as usize * UPDATE_BYTES;
-        assert!(bytes < KERNEL_BYTES_MAX, "{io}: {taken} of {last} updates were on their way");
+        assert_little_in_the_kernel(io, &world, || events.data());
+    }
+}
+
+#[test]
+fn a_websocket_that_is_not_read_holds_little_in_the_kernel() {
+    for io in ENGINES {
+        let world = World::new(io, &["--admin", "127.0.0.1:0"]);
+        let stream = connect_narrow(world.address());
+        let line = "GET /connection/websocket HTTP/1.1";
+        let (stream, head, rest) = handshake_on(stream, line, &upgrade_lines());
+        assert!(rest.is_empty() && head.starts_with("HTTP/1.1 101 "), "{head}");
+        let mut socket = TestSocket::of(stream, head);
+        socket.ask("\"connect\":{}");
+        socket.subscribe("a", "");
+        assert_little_in_the_kernel(io, &world, || {
+            let data = socket.push().1["data"].clone();
+            data.as_str().expect("a text").to_owned()
+        });
     }
 }

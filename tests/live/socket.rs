@@ -39,7 +39,11 @@ pub(crate) struct TestSocket {
 
 /// What a server answers to a handshake with this method, version of HTTP and further field lines.
 pub(crate) fn handshake(address: SocketAddr, line: &str, lines: &str) -> (TcpStream, String, Vec<u8>) {
-    let mut stream = connect(address);
+    handshake_on(connect(address), line, lines)
+}
+
+/// A handshake on a connection that was made already.
+pub(crate) fn handshake_on(mut stream: TcpStream, line: &str, lines: &str) -> (TcpStream, String, Vec<u8>) {
     let host = if lines.contains("Host: ") { "" } else { "Host: a.example\r\n" };
     let head = format!("{line}\r\n{host}{lines}\r\n");
     stream.write_all(head.as_bytes()).expect("a server that reads");
