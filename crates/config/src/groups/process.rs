@@ -57,7 +57,7 @@ group! {
     upgrade_timeout: Time = Some("1h"), Value, reload, "\"10min\"";
     /// PID file, kept while the server runs
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
-    /// Folder for what outlives it: the local authority
+    /// Folder for what outlives it: certificates and their keys
     /// `auto` is what systemd says (`StateDirectory=`), else `/var/lib/staunch` for root, and
     /// `~/.local/state/staunch` for others.
     state_folder: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/var/lib/staunch\"";
