@@ -318,7 +318,7 @@ mod tests {
     fn a_client_stays_with_a_server_unless_that_is_ill_or_full() {
         let config = ProxyConfig { limit: staunch_engine::PlacesLimit::Fixed(1), ..ProxyConfig::default() };
         let servers: Vec<_> = (0..3).map(address).collect();
-        let servers = Application::new("shop", &servers, None, &config);
+        let servers = Application::new(&shop(servers), None, &config);
         let first = servers.choose_for(7, None, 0).expect("a server");
         assert!((0..100).all(|_| servers.choose_for(7, None, 0) == Some(first)));
         let second = servers.choose_for(7, Some(first), 0).expect("another");
