@@ -67,7 +67,8 @@ impl Php {
         command.arg("-n").arg("-R").arg("-y").arg(folder.join("settings")).stderr(Stdio::null());
         let child = command.spawn().expect("the process manager starts");
         let mut php = Self { child, folder };
-        while !php.folder.join("socket").exists() {
+        // The file is there before anybody listens at it.
+        while UnixStream::connect(php.folder.join("socket")).is_err() {
             let ended = php.child.try_wait().expect("its state");
             assert!(ended.is_none(), "the process manager has ended: {ended:?}");
             std::thread::sleep(Duration::from_millis(1));
