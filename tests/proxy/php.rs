@@ -1,5 +1,6 @@
 //! PHP's own process manager, and a site whose scripts it runs.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -63,7 +64,8 @@ impl Php {
         command.args(["-n", "-F", "-R", "-y"]).arg(tree.root().join("settings"));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("php-fpm starts");
         let mut php = Self { child, tree };
-        while !php.tree.root().join("php.sock").exists() {
+        // The file is there before anybody listens at it.
+        while UnixStream::connect(php.tree.root().join("php.sock")).is_err() {
             let ended = php.child.try_wait().expect("its state");
             assert!(ended.is_none(), "php-fpm has ended: {ended:?}");
             std::thread::sleep(Duration::from_millis(1));
