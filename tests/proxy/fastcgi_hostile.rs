@@ -1,5 +1,6 @@
 //! FastCGI applications that answer with any bytes, and settings that cannot be.
 
+use staunch_protocol::fastcgi::renumber;
 use staunch_tests::process::{binary, finish};
 
 use crate::scripted::{Scripted, play};
@@ -7,9 +8,6 @@ use crate::world::{Client, ENGINES, Told as _, World};
 
 const STDOUT: u8 = 6;
 const STDERR: u8 = 7;
-/// The end of a request's body.
-const BODY_END: [u8; 8] = [1, 5, 0, 1, 0, 0, 0, 0];
-
 /// A record of request 1.
 fn record(kind: u8, content: &[u8], padding_bytes: u8) -> Vec<u8> {
     let [high, low] = (content.len() as u16).to_be_bytes();
@@ -50,7 +48,7 @@ const WAYS: [(&str, u16, Option<&str>); 17] = [
 fn answer_of(path: &str) -> Vec<u8> {
     let good = [out("Content-Length: 2\r\n\r\nab"), end(0)].concat();
     match path {
-        "/good" => good,
+        "/good" | "/late" => good,
         "/padding" => [record(STDOUT, b"A: b\r\n\r\na", 255), record(STDOUT, b"b", 7), end(0)].concat(),
         "/stderr-between" => {
             [record(STDERR, b"one", 1), out("A: b\r\n"), record(STDERR, b"two", 0), out("\r\nab"), end(0)]
@@ -61,7 +59,7 @@ fn answer_of(path: &str) -> Vec<u8> {
         "/unasked" => [good, out("X: evil\r\n\r\nevil"), end(0)].concat(),
         "/no-type" => [out("\r\nx"), record(STDOUT, b"", 0), end(0)].concat(),
         "/version" => vec![2, 6, 0, 1, 0, 0, 0, 0],
-        "/other-request" => vec![1, 6, 0, 2, 0, 0, 0, 0],
+        "/other-request" => vec![1, 6, 0x77, 0x77, 0, 0, 0, 0],
         "/kind" => record(1, &[0; 8], 0),
         "/http" => b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec(),
         "/cut-in-head" => out("A: b\r\n"),
@@ -75,16 +73,30 @@ fn answer_of(path: &str) -> Vec<u8> {
     }
 }
 
-/// Answers each request of a connection by its path.
+/// Whether a request has come whole: its body ends by an empty record of its number.
+fn is_whole(bytes: &[u8]) -> bool {
+    bytes.len() >= 8 && bytes.ends_with(&[1, 5, bytes[2], bytes[3], 0, 0, 0, 0])
+}
+
+/// Answers each request of a connection by its path. Behind `/late` some of another answer to it comes with
+/// the next one.
 fn act(application: &mut Scripted, _number: usize) {
+    let mut late = Vec::new();
     loop {
-        let got = application.until(|bytes| bytes.ends_with(&BODY_END));
+        let got = application.until(is_whole);
         let text = String::from_utf8_lossy(&got).into_owned();
         let Some((_, rest)) = text.split_once("PATH_INFO") else { return };
         let path: String =
             rest.chars().take_while(|one| one.is_ascii_lowercase() || "/-".contains(*one)).collect();
-        let answer = answer_of(&path);
-        application.send(&answer);
+        let mut answer = answer_of(&path);
+        if !["/version", "/http", "/other-request"].contains(&&*path) {
+            renumber(&mut answer, u16::from_be_bytes([got[2], got[3]]));
+        }
+        application.send(&[std::mem::take(&mut late), answer.clone()].concat());
+        if path == "/late" {
+            late = out("Content-Length: 4\r\n\r\nLATE");
+            renumber(&mut late, u16::from_be_bytes([got[2], got[3]]));
+        }
         if answer.is_empty() || path.starts_with("/cut") {
             return;
         }
@@ -122,6 +134,23 @@ fn answers_of_every_kind_have_their_status() {
             }
             world.await_metric("staunch_proxy_in_work", "", |count| count == 0.0);
         }
+    }
+}
+
+#[test]
+fn what_comes_late_is_no_answer_to_the_next() {
+    for io in ENGINES {
+        let (address, _got) = play(act);
+        let world = world(io, &address.to_string(), &["--fastcgi-keep-alive", "1min"]);
+        let mut client = Client::of(&world);
+        let mut get = |path: &str| {
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+            let response = client.read(false);
+            (response.status, response.text().contains("LATE"))
+        };
+        assert_eq!(get("/late"), (200, false), "{io}");
+        assert_eq!(get("/good"), (502, false), "{io}: of that connection nothing can be believed");
+        assert_eq!(get("/good"), (200, false), "{io}");
     }
 }
 

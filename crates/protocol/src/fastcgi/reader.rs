@@ -26,6 +26,8 @@ pub struct FastCgiReader {
     says: Says,
     asked_by_head: bool,
     has_begun: bool,
+    /// The number of the request; 0 before the first.
+    request: u16,
 }
 
 const _: () = assert!(size_of::<FastCgiReader>() <= 224, "there are as many as connections to applications");
@@ -76,13 +78,22 @@ impl FastCgiReader {
             says: Says { has_length: false, is_too_long: false },
             asked_by_head: false,
             has_begun: false,
+            request: 0,
         }
     }
 
-    /// The next answer is awaited; the one before must have ended.
+    /// The next answer is awaited; the one before must have ended. It is that to a request of another number:
+    /// what an application says late of the one before is never taken for it.
     pub fn begin(&mut self, asked_by_head: bool) {
         debug_assert_eq!(self.state, State::Idle, "the answer before has not ended");
-        *self = Self { state: State::Head, asked_by_head, ..Self::new() };
+        let request = self.request.checked_add(1).unwrap_or(1);
+        *self = Self { state: State::Head, asked_by_head, request, ..Self::new() };
+    }
+
+    /// The number of the request whose answer is awaited: 1 for the first, then 2. See
+    /// [`renumber`](super::renumber).
+    pub fn request(&self) -> u16 {
+        self.request
     }
 
     /// Takes the next step from `input`, which shrinks by what was used. A step may come without input: call
@@ -138,7 +149,7 @@ impl FastCgiReader {
         while !input.is_empty() {
             let Some(record) = self.record else {
                 if let Some(head) = self.take_short(input) {
-                    self.record = Some(RecordHead::read(head).ok_or(RelayFault::Record)?);
+                    self.record = Some(RecordHead::read(head, self.request).ok_or(RelayFault::Record)?);
                 }
                 continue;
             };

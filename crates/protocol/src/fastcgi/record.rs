@@ -8,7 +8,7 @@ pub(super) const HEAD_BYTES: usize = 8;
 pub(super) const CONTENT_BYTES_MAX: usize = 0xffff;
 
 const VERSION: u8 = 1;
-/// The only request of a connection at a time.
+/// The number of a request as it is written, before [`renumber`] gives it that of its connection.
 const REQUEST: u16 = 1;
 
 /// What a record is, as far as it is written or read here.
@@ -32,8 +32,8 @@ pub(super) struct RecordHead {
 }
 
 impl RecordHead {
-    /// Reads a head; `None` if no application may send it in answer to the request.
-    pub(super) fn read(head: [u8; HEAD_BYTES]) -> Option<Self> {
+    /// Reads a head; `None` if no application may send it in answer to the request of this number.
+    pub(super) fn read(head: [u8; HEAD_BYTES], request: u16) -> Option<Self> {
         let [VERSION, kind, request_high, request_low, content_high, content_low, padding_bytes, _] = head
         else {
             return None;
@@ -45,9 +45,20 @@ impl RecordHead {
             _ => return None,
         };
         let content_bytes = u16::from_be_bytes([content_high, content_low]);
-        let is_ours = u16::from_be_bytes([request_high, request_low]) == REQUEST;
+        let is_ours = u16::from_be_bytes([request_high, request_low]) == request;
         let has_form = kind != RecordKind::EndRequest || usize::from(content_bytes) == HEAD_BYTES;
         (is_ours && has_form).then_some(Self { kind, content_bytes, padding_bytes })
+    }
+}
+
+/// Gives whole records, as they are written here, the number of another request.
+pub fn renumber(mut records: &mut [u8], request: u16) {
+    while let Some((head, rest)) = records.split_first_chunk_mut::<HEAD_BYTES>() {
+        let [_, _, request_high, request_low, content_high, content_low, padding_bytes, _] = head;
+        [*request_high, *request_low] = request.to_be_bytes();
+        let content_bytes = usize::from(u16::from_be_bytes([*content_high, *content_low]));
+        let record_bytes = content_bytes + usize::from(*padding_bytes);
+        records = rest.get_mut(record_bytes..).unwrap_or_default();
     }
 }
 

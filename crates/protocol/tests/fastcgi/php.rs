@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use staunch_protocol::fastcgi::{FastCgiReader, Script, write_end, write_piece};
+use staunch_protocol::fastcgi::{FastCgiReader, Script, renumber, write_end, write_piece};
 use staunch_protocol::http1::relay::RelayStep;
 
 use crate::fastcgi_reading::Answer;
@@ -94,6 +94,7 @@ fn ask(link: &mut UnixStream, reader: &mut FastCgiReader, folder: &Path, head: &
     write_piece(body, &mut bytes);
     write_end(&mut bytes);
     reader.begin(head.starts_with("HEAD"));
+    renumber(&mut bytes, reader.request());
     link.write_all(&bytes).expect("the request is taken");
     let mut answer = Answer::default();
     let mut buffer = [0; 4096];

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use staunch_protocol::fastcgi::{FastCgiReader, Script, write_end, write_piece};
+use staunch_protocol::fastcgi::{FastCgiReader, Script, renumber, write_end, write_piece};
 use staunch_protocol::http1::BodyOut;
 use staunch_protocol::http1::relay::{RelayFault, RelayReader, RelayStep};
 
@@ -59,6 +59,13 @@ impl LinkReader {
         match self {
             Self::Http(reader) => reader.has_begun(),
             Self::FastCgi(reader) => reader.has_begun(),
+        }
+    }
+
+    /// Gives bytes of a request the number by which its answer is awaited, if there are numbers.
+    pub(super) fn number(&self, bytes: &mut [u8]) {
+        if let Self::FastCgi(reader) = self {
+            renumber(bytes, reader.request());
         }
     }
 
