@@ -55,20 +55,25 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// An application of node.
-struct Node {
+/// A program that is an application by TLS.
+struct Program {
     child: Child,
     address: String,
 }
 
-impl Node {
-    /// With a third file it asks for certificates of that authority. None without node, which is said.
-    fn start(files: &Files, names: &[&str]) -> Option<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("proxy/secured.mjs");
-        let mut command = Command::new("node");
+impl Program {
+    /// An application of node. With a third file it asks for certificates of that authority.
+    fn node(files: &Files, names: &[&str]) -> Option<Self> {
+        Self::start("node", "secured.mjs", files, names)
+    }
+
+    /// Without the interpreter there is none, which is said.
+    fn start(interpreter: &str, script: &str, files: &Files, names: &[&str]) -> Option<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("proxy").join(script);
+        let mut command = Command::new(interpreter);
         command.arg(script).args(names.iter().map(|name| files.path(name))).stdout(Stdio::piped());
         let Ok(mut child) = command.spawn() else {
-            skip("node is missing (cargo xtask install --for test brings it)");
+            skip(&format!("{interpreter} is missing (cargo xtask install --for test brings it)"));
             return None;
         };
         let mut line = String::new();
@@ -78,7 +83,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -97,7 +102,7 @@ fn text(response: &Response) -> (u16, String) {
 #[test]
 fn an_application_by_https_gets_requests_and_answers_them() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     for io in ENGINES {
         let ca = files.word("ca.pem");
         let world = World::proxy(io, std::slice::from_ref(&node.address), &["--proxy-tls-ca", &ca]);
@@ -126,7 +131,7 @@ fn an_application_by_https_gets_requests_and_answers_them() {
 #[test]
 fn bodies_of_any_length_go_to_an_application_by_https() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     for io in ENGINES {
         let ca = files.word("ca.pem");
         let world = World::proxy(io, std::slice::from_ref(&node.address), &["--proxy-tls-ca", &ca]);
@@ -155,7 +160,7 @@ fn sum(bytes: &[u8]) -> String {
 fn a_server_that_proves_nothing_gets_no_request() {
     let files = Files::new();
     let other = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     let (ca, strange) = (files.word("ca.pem"), other.word("ca.pem"));
     let name = node.address.replace("127.0.0.1", "localhost");
     for io in ENGINES {
@@ -180,7 +185,7 @@ fn a_server_that_proves_nothing_gets_no_request() {
 #[test]
 fn a_certificate_of_ours_is_shown_where_one_is_asked_for() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key", "own.pem"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key", "own.pem"]) else { return };
     let (ca, chain, key) = (files.word("ca.pem"), files.word("own.pem"), files.word("own.key"));
     let world = World::proxy("uring", std::slice::from_ref(&node.address), &["--proxy-tls-ca", &ca]);
     assert_eq!(world.get("/who").status, 502, "without one");
@@ -193,7 +198,7 @@ fn a_certificate_of_ours_is_shown_where_one_is_asked_for() {
 #[test]
 fn an_end_that_nobody_has_said_is_a_cut() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     for io in ENGINES {
         let ca = files.word("ca.pem");
         let world = World::proxy(io, std::slice::from_ref(&node.address), &["--proxy-tls-ca", &ca]);
@@ -208,7 +213,7 @@ fn an_end_that_nobody_has_said_is_a_cut() {
 #[test]
 fn tunnels_go_through_tls() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     for io in ENGINES {
         let ca = files.word("ca.pem");
         let world = World::proxy(io, std::slice::from_ref(&node.address), &["--proxy-tls-ca", &ca]);
@@ -266,7 +271,7 @@ fn a_long_body_waits_for_the_handshake_without_being_held() {
 #[test]
 fn checks_speak_tls_too() {
     let files = Files::new();
-    let Some(node) = Node::start(&files, &["app.pem", "app.key"]) else { return };
+    let Some(node) = Program::node(&files, &["app.pem", "app.key"]) else { return };
     let ca = files.word("ca.pem");
     for (path, up) in [("/who", 1.0), ("/nowhere", 0.0)] {
         let arguments = ["--proxy-tls-ca", &ca, "--proxy-check", path, "--proxy-check-interval", "100ms"];
@@ -284,6 +289,10 @@ fn settings_that_cannot_be_meant_are_refused() {
         (vec!["--proxy-tls-ca", &none], "none.pem: No such file"),
         (vec!["--proxy-tls-ca", &key], "own.key: no certificate in it"),
         (vec!["--proxy-tls-key", &key], "a key is named, and no certificate"),
+        (
+            vec!["--proxy-tls-ca", &ca, "--proxy-tls-certificate", &ca],
+            "proxy_tls_certificate: the key cannot",
+        ),
         (vec!["--proxy-tls-ca", &ca, "--proxy-tls-insecure"], "leave out one of the two"),
         (vec!["--proxy-tls-ca", &ca, "--proxy-tls-name", "a b"], "no certificate can have the name 'a b'"),
         (
@@ -296,5 +305,46 @@ fn settings_that_cannot_be_meant_are_refused() {
         let finished = finish(&mut command);
         assert!(!finished.status.success(), "{arguments:?}");
         assert!(finished.stderr.contains(said), "{arguments:?}: {}", finished.stderr);
+    }
+}
+
+/// What a server says by TLS before it ends is heard, and its end is one, though its connection stays.
+#[test]
+fn an_end_that_is_said_by_tls_alone_is_one() {
+    let files = Files::new();
+    let Some(program) = Program::start("python3", "closing.py", &files, &["app.pem", "app.key"]) else {
+        return;
+    };
+    for io in ENGINES {
+        let ca = files.word("ca.pem");
+        let world = World::proxy(io, std::slice::from_ref(&program.address), &["--proxy-tls-ca", &ca]);
+        let mut client = Client::of(&world);
+        let mut get = |path: &str| {
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+            text(&client.read(false))
+        };
+        for path in ["/without-length", "/with-length", "/plain", "/garbage", "/plain"] {
+            assert_eq!(get(path), (200, "ok".to_owned()), "{io} {path}");
+        }
+        let counts: serde_json::Value = serde_json::from_str(&get("/counts").1).expect("an object");
+        let rounds = 1 + ENGINES.iter().position(|engine| *engine == io).expect("one of them");
+        assert_eq!(counts["/garbage"], rounds, "{io}: an answer was asked for twice");
+    }
+}
+
+#[test]
+fn a_handshake_that_trickles_is_given_up() {
+    for io in ENGINES {
+        let (address, _) = play(|application, _| {
+            application.until(|bytes| bytes.len() > 5);
+            // The head of a long record, and then a byte now and then.
+            application.send(&[22, 3, 3, 64, 0]);
+            while application.stream.write_all(&[0]).is_ok() {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+        });
+        let arguments = ["--proxy-tls-insecure", "--proxy-answer-timeout", "1s"];
+        let world = World::proxy(io, &[format!("https://{address}")], &arguments);
+        assert_eq!(world.get("/a").status, 504, "{io}");
     }
 }

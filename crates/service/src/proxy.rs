@@ -81,13 +81,21 @@ pub(crate) fn at(
                 }
                 (_, (server, _)) => server,
             };
-            if !servers.contains(&server) {
+            if !servers.iter().any(|known| is_one(known, &server)) {
                 servers.push(server);
             }
         }
         ProxyApplication { name: name.clone(), wire: sites::wire(application.wire), servers }
     };
     applications.iter().map(one).collect()
+}
+
+/// Whether both are one server, whichever names lead to it.
+fn is_one(known: &ProxyServer, other: &ProxyServer) -> bool {
+    match (known, other) {
+        (ProxyServer::Secured(known, _), ProxyServer::Secured(other, _)) => known == other,
+        _ => known == other,
+    }
 }
 
 /// The addresses of a server, each with the host that the settings name.

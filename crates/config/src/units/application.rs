@@ -136,6 +136,7 @@ fn server_address(text: &str) -> Result<ServerAddress, String> {
             Err("port 0 is no port of a server".into())
         }
         Ok(ListenAddress::Socket(address)) => Ok(ServerAddress::Socket(address)),
+        Ok(ListenAddress::Name(name)) if name.ends_with(":0") => Err("port 0 is no port of a server".into()),
         Ok(ListenAddress::Name(name)) => Ok(ServerAddress::Name(name)),
         Ok(ListenAddress::Unix(file)) => Ok(ServerAddress::Unix(file)),
         Ok(ListenAddress::Handed(_)) | Err(_) => Err(

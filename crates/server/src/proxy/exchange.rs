@@ -186,10 +186,15 @@ impl Forwarded {
             (None, BodyIn::None | BodyIn::Length(_)) => Framing::Plain,
         };
         let Asker { peer, is_secured, is_trusted, .. } = self.asker;
-        // A client of HTTP/1.0 may name no host, and most applications refuse a request without one.
+        // A client of HTTP/1.0 may name no host, and most applications refuse a request without one. By
+        // FastCGI the address is none at which anybody speaks HTTP.
         let address = match self.application.servers.first().map(|server| &server.address) {
-            Some(ProxyServer::Internet(address) | ProxyServer::Secured(address, _)) => address.to_string(),
-            Some(ProxyServer::Unix(_)) | None => "localhost".to_owned(),
+            Some(ProxyServer::Internet(address) | ProxyServer::Secured(address, _))
+                if self.call.is_none() =>
+            {
+                address.to_string()
+            }
+            _ => "localhost".to_owned(),
         };
         let forwarding = Forwarding {
             client: peer,

@@ -26,6 +26,7 @@ pub(super) struct ServerLink {
     /// Whether another exchange was served by it before.
     pub(super) is_used: bool,
     is_connected: bool,
+    opened_ms: u64,
     rests_since_ms: u64,
     /// Its TLS, if it is spoken.
     secured: Option<Box<OutgoingSession>>,
@@ -82,6 +83,7 @@ impl Links {
             exchange: Some(exchange),
             is_used: false,
             is_connected: false,
+            opened_ms: now_ms,
             rests_since_ms: 0,
             secured,
         };
@@ -117,9 +119,12 @@ impl Links {
     }
 
     /// Sends bytes of a request.
-    pub(super) fn send(&mut self, upstream: Upstream, bytes: Vec<u8>, outbox: &Outbox) {
+    pub(super) fn send(&mut self, upstream: Upstream, mut bytes: Vec<u8>, outbox: &Outbox) {
         if bytes.is_empty() {
             return;
+        }
+        if let Some(link) = self.all.get(&upstream) {
+            link.reader.number(&mut bytes);
         }
         let bytes = match self.all.get_mut(&upstream).and_then(|link| link.secured.as_mut()) {
             Some(session) => {
@@ -154,7 +159,7 @@ impl Links {
     pub(super) fn rest(&mut self, upstream: Upstream, config: &ProxyConfig, outbox: &Outbox) {
         let is_full = self.all.len() >= config.links_max as usize;
         let Some(link) = self.all.get_mut(&upstream) else { return };
-        if is_full || link.server.get().is_gone() {
+        if is_full || link.server.get().is_gone() || link.has_said_end() {
             // Another server may be asked next, and there is no other link to be had.
             return self.close(upstream, outbox);
         }
@@ -219,5 +224,18 @@ impl ServerLink {
     /// Whether the end of the connection may be somebody else's work: by TLS a server says that it ends.
     pub(super) fn is_end_forged(&mut self) -> bool {
         self.secured.as_mut().is_some_and(|session| !session.has_ended())
+    }
+
+    /// Whether the server has said by TLS that it ends.
+    pub(super) fn has_said_end(&mut self) -> bool {
+        self.secured.as_mut().is_some_and(|session| session.has_ended())
+    }
+
+    pub(super) fn age_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.opened_ms)
+    }
+
+    pub(super) fn rests_for_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.rests_since_ms)
     }
 }

@@ -65,8 +65,14 @@ impl Trouble {
         matches!(self, Self::Lost(UpstreamLoss::TimedOut(_)))
     }
 
+    /// Whether the queue of a server's socket file is full (EAGAIN of connect(2)): it is at work on others.
+    pub(super) fn is_full(self) -> bool {
+        matches!(self, Self::Lost(UpstreamLoss::Failed(errno)) if errno == Errno::AGAIN.raw_os_error())
+    }
+
     pub(super) fn failure(self) -> Failure {
         match self {
+            _ if self.is_full() => Failure::Crowded { spread_s: 1 },
             Self::Lost(UpstreamLoss::TimedOut(UpstreamDeadline::Connect)) => Failure::Unreachable,
             Self::Lost(UpstreamLoss::TimedOut(_)) => Failure::TimedOut,
             Self::Lost(UpstreamLoss::NoMemory) => Failure::NoLink,

@@ -4,7 +4,7 @@ use staunch_server::SitesShared;
 
 use super::loader::{Failure, Loader};
 use super::{exposure, places};
-use crate::{certificates, fabric, live, settings, sites};
+use crate::{certificates, fabric, live, proxy, settings, sites};
 
 /// Tests the settings, and says (`say`) what stands before an outcome, in the lines that administrators know.
 ///
@@ -27,7 +27,10 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let settings = settings::of(config, &handed)?;
         settings::secured(config, &handed, &settings.listen)?;
         fabric::realtime_topics(config)?;
-        certificates::test(config)
+        proxy::tls::read(config)?;
+        let mut warnings = certificates::test(config)?;
+        warnings.extend(proxy::tls::needless(config));
+        Ok(warnings)
     });
     if let Some(Err(failure)) = &usable {
         let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));

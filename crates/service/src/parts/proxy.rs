@@ -82,6 +82,7 @@ impl ProxyPart {
         let resolver = Self::start_resolver(opening, &names)?;
         proxy::tls::read(opening.config)?.map(|tls| shared.secure(tls));
         let known = Mutex::new((Applications::new(), names));
+        faults.extend(proxy::tls::needless(opening.config));
         let servers = Arc::new(Servers { known, tls_name: opening.config.proxy.proxy_tls_name.clone() });
         servers.replace(proxy::all(opening.config), &shared);
         let (shared, ports) = (Some(shared), proxy::ports(opening.config));
@@ -135,7 +136,10 @@ impl Part for ProxyPart {
             Some(Some(limit)) => limit.to_string(),
         };
         let figures = shared.figures();
-        let servers: Vec<&str> = figures.servers.iter().map(|server| &*server.server).collect();
+        let mut servers: Vec<&str> = figures.servers.iter().map(|server| &*server.server).collect();
+        if servers.is_empty() {
+            servers.push("names that lead nowhere so far");
+        }
         vec![format!("  proxy        to {}; requests at once: {limit}", servers.join(", "))]
     }
 
@@ -161,6 +165,7 @@ impl Part for ProxyPart {
             let why = "proxy: authorities have to be read for servers by https://, which this process cannot";
             return Err(Refusal::Beyond(why.to_owned()));
         }
+        proxy::tls::expect_names(new.config)?;
         let is_new = |name: &String| !self.servers.lock().1.knows(name);
         if let Some(name) = proxy::all_names(new.config).into_iter().find(is_new) {
             return Err(Refusal::Beyond(format!(

@@ -32,15 +32,14 @@ pub(crate) struct NameChange {
 }
 
 impl Names {
-    /// Names that were looked up at the start, and lines about those that lead nowhere.
+    /// Names that were looked up at the start, all at the same time, and lines about those that lead nowhere.
     pub(crate) fn looked_up(
         all: impl IntoIterator<Item = String>,
-        look_up: impl Fn(&str) -> Result<Addresses, String>,
+        look_up: impl Fn(&str) -> Result<Addresses, String> + Sync,
     ) -> (Self, Vec<String>) {
         let (mut names, mut lines) = (Self::default(), Vec::new());
-        for name in all {
+        for (name, outcome) in all_at_once(all, &look_up) {
             names.0.insert(name.clone(), Name::default());
-            let outcome = look_up(&name);
             let has_failed = outcome.is_err();
             // That a name leads somewhere at the start is no news.
             let said = names.hear(Found { name, outcome }).lines.into_iter();
@@ -73,6 +72,25 @@ impl Names {
             Err(reason) => name.fail(&reason, &text),
         }
     }
+}
+
+/// Looks up each name on a thread of its own: one that is not answered for takes no time from the others.
+fn all_at_once(
+    all: impl IntoIterator<Item = String>,
+    look_up: &(impl Fn(&str) -> Result<Addresses, String> + Sync),
+) -> Vec<(String, Result<Addresses, String>)> {
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = all
+            .into_iter()
+            .map(|name| {
+                scope.spawn(move || {
+                    let outcome = look_up(&name);
+                    (name, outcome)
+                })
+            })
+            .collect();
+        begun.into_iter().filter_map(|lookup| lookup.join().ok()).collect()
+    })
 }
 
 impl Name {

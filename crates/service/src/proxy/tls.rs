@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use staunch_config::Config;
-use staunch_config::units::Wire;
+use staunch_config::units::{ServerAddress, Wire};
 use staunch_tls::{OutgoingTls, OutgoingTrust, is_certificate_name};
 
 use crate::config::Failure;
@@ -19,6 +19,41 @@ pub(crate) fn is_wanted(config: &Config) -> bool {
     applications.any(|application| application.wire == Wire::Https)
 }
 
+/// A line about settings of TLS that no server needs: `https://` may have been forgotten.
+pub(crate) fn needless(config: &Config) -> Option<String> {
+    let proxy = &config.proxy;
+    let is_set = proxy.proxy_tls_ca.is_some() || proxy.proxy_tls_name.is_some() || proxy.proxy_tls_insecure;
+    let is_needless = (is_set || proxy.proxy_tls_certificate.is_some()) && !is_wanted(config);
+    is_needless
+        .then(|| "proxy_tls_...: no server begins with https://, so none is spoken to by TLS".to_owned())
+}
+
+/// Refuses names that no certificate can have.
+///
+/// # Errors
+/// The first of them.
+pub(crate) fn expect_names(config: &Config) -> Result<(), Failure> {
+    if let Some(name) = &config.proxy.proxy_tls_name {
+        return expect_name("proxy_tls_name", name);
+    }
+    let applications = config.sites.iter().flat_map(staunch_config::Site::applications);
+    let secured = applications.filter(|application| application.wire == Wire::Https);
+    for server in secured.flat_map(|application| &application.servers) {
+        if let ServerAddress::Name(name) = server {
+            let host = name.rsplit_once(':').map_or(&**name, |(host, _)| host);
+            expect_name("proxy", host)?;
+        }
+    }
+    Ok(())
+}
+
+fn expect_name(key: &str, name: &str) -> Result<(), Failure> {
+    if is_certificate_name(name) {
+        return Ok(());
+    }
+    Err(format!("{key}: no certificate can have the name '{name}'").into())
+}
+
 /// The settings, if a server is spoken to so.
 ///
 /// # Errors
@@ -28,12 +63,8 @@ pub(crate) fn read(config: &Config) -> Result<Option<OutgoingTls>, Failure> {
     if !is_wanted(config) {
         return Ok(None);
     }
+    expect_names(config)?;
     let proxy = &config.proxy;
-    if let Some(name) = &proxy.proxy_tls_name
-        && !is_certificate_name(name)
-    {
-        return Err(format!("proxy_tls_name: no certificate can have the name '{name}'").into());
-    }
     let identity = match &proxy.proxy_tls_certificate {
         None if proxy.proxy_tls_key.is_some() => {
             let text =
@@ -47,20 +78,26 @@ pub(crate) fn read(config: &Config) -> Result<Option<OutgoingTls>, Failure> {
         }
     };
     let identity = identity.as_ref().map(|(chain, key)| (&chain[..], &key[..]));
+    if identity.is_some() {
+        // Alone, so that a fault of it is told from one of authorities.
+        OutgoingTls::new(OutgoingTrust::Anything, identity, PROTOCOLS)
+            .map_err(|fault| format!("proxy_tls_certificate: {fault}"))?;
+    }
     let made = |trust, of: &str| {
         let made = OutgoingTls::new(trust, identity, PROTOCOLS);
-        made.map(Some).map_err(|fault| Failure::from(format!("proxy: TLS to servers{of}: {fault}")))
+        made.map(Some).map_err(|fault| Failure::from(format!("{of}: {fault}")))
     };
     match &proxy.proxy_tls_ca {
-        _ if proxy.proxy_tls_insecure => made(OutgoingTrust::Anything, ""),
+        _ if proxy.proxy_tls_insecure => made(OutgoingTrust::Anything, "proxy_tls_insecure"),
         Some(file) => {
             let authorities = text("proxy_tls_ca", file)?;
-            made(OutgoingTrust::Authorities(&authorities), &format!(": {}", file.display()))
+            made(OutgoingTrust::Authorities(&authorities), &format!("proxy_tls_ca: {}", file.display()))
         }
         None => {
             let found = rustls_native_certs::load_native_certs();
             let roots: Vec<Vec<u8>> = found.certs.iter().map(|root| root.to_vec()).collect();
-            made(OutgoingTrust::Roots(&roots), ": authorities of the system (package ca-certificates)")
+            let of = "proxy_tls_ca: authorities of the system (package ca-certificates)";
+            made(OutgoingTrust::Roots(&roots), of)
         }
     }
 }

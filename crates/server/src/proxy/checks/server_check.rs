@@ -26,8 +26,10 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// Errors of a host that has no descriptor, port or memory left.
-const SHORTAGES: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS, Errno::NOMEM];
+/// Errors of a host that has no descriptor, port or memory left, and of a socket file whose queue is full:
+/// its server is at work.
+const SHORTAGES: [Errno; 6] =
+    [Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS, Errno::NOMEM, Errno::AGAIN];
 
 /// A check under way.
 pub(super) struct ServerCheck {

@@ -4,7 +4,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, GivenBack, Open, Outbox, Upstream, UpstreamEvent};
+use staunch_engine::{
+    Address, GivenBack, Open, Outbox, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss,
+};
 use staunch_protocol::http1::relay::RelayFault;
 
 use super::ProxyWorker;
@@ -44,31 +46,42 @@ impl ProxyWorker {
             }
             UpstreamEvent::Room => go_on(open, address, outbox),
             UpstreamEvent::Received(bytes) => self.receive(upstream, bytes, address, open, outbox),
-            UpstreamEvent::Ended => {
-                let is_forged = link.is_end_forged();
-                self.hear(upstream, address, open, outbox, |reader, forwarded, _| match reader.end() {
-                    Ok(_) if is_forged => Err(RelayFault::EndedInBody),
-                    Ok(_) => {
-                        forwarded.answer.has_ended = true;
-                        Ok(Relayed::Ended { keeps: false })
-                    }
-                    Err(fault) => Err(fault),
-                });
-            }
+            UpstreamEvent::Ended => self.hear_end(upstream, address, open, outbox),
             UpstreamEvent::Lost(loss) => {
                 self.lose(upstream, address, Trouble::Lost(loss), open, outbox);
             }
         }
     }
 
+    /// A server sends no more: by TLS that counts only if it has said so itself.
+    fn hear_end(
+        &mut self,
+        upstream: Upstream,
+        address: Address,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        let Some(link) = self.links.get_mut(upstream) else { return };
+        let is_forged = link.is_end_forged();
+        self.hear(upstream, address, open, outbox, |reader, forwarded, _| match reader.end() {
+            Ok(_) if is_forged => Err(RelayFault::EndedInBody),
+            Ok(_) => {
+                forwarded.answer.has_ended = true;
+                Ok(Relayed::Ended { keeps: false })
+            }
+            Err(fault) => Err(fault),
+        });
+    }
+
     /// A server that closes, or speaks unasked, loses its link. What TLS itself says, such as the tickets of
-    /// a session, is no speech.
+    /// a session, is no speech, but keeps no link beyond its time.
     fn hear_at_rest(&mut self, upstream: Upstream, event: UpstreamEvent<'_>, outbox: &Outbox) {
         if let UpstreamEvent::Received(bytes) = event
             && let Some(link) = self.links.get_mut(upstream)
             && let Some((plain, Ok(()))) = link.opened(upstream, bytes, outbox)
             && plain.is_empty()
-            && link.is_end_forged()
+            && !link.has_said_end()
+            && link.rests_for_ms(self.now_ms) < u64::from(self.shared.config.idle_ms)
         {
             return;
         }
@@ -94,13 +107,25 @@ impl ProxyWorker {
         if !had_keys && link.has_keys() {
             go_on(open.as_deref_mut(), address, outbox);
         }
-        if let Err(fault) = result {
-            return self.lose(upstream, address, Trouble::Secured(fault), open, outbox);
+        let answer_ms = u64::from(self.shared.config.answer_ms);
+        if !link.has_keys() && link.age_ms(self.now_ms) > answer_ms {
+            // Each piece of a handshake would begin the deadline anew.
+            let late = UpstreamLoss::TimedOut(UpstreamDeadline::Receive);
+            return self.lose(upstream, address, Trouble::Lost(late), open, outbox);
         }
         if !plain.is_empty() {
-            self.hear(upstream, address, open, outbox, |reader, forwarded, open| {
+            self.hear(upstream, address, open.as_deref_mut(), outbox, |reader, forwarded, open| {
                 relay(reader, &plain, forwarded, open)
             });
+        }
+        // What came before a fault, or before the server's end, may have been the whole answer.
+        let Some(link) = self.links.get_mut(upstream).filter(|link| link.exchange == Some(address)) else {
+            return;
+        };
+        match result {
+            Err(fault) => self.lose(upstream, address, Trouble::Secured(fault), open, outbox),
+            Ok(()) if link.has_said_end() => self.hear_end(upstream, address, open, outbox),
+            Ok(()) => {}
         }
     }
 
@@ -214,7 +239,7 @@ impl ProxyWorker {
             self.tell_operator(&server, trouble);
         }
         // A server may close a link at rest whenever it likes.
-        let is_failure = !(was_used && !has_begun && trouble.is_end());
+        let is_failure = !trouble.is_full() && !(was_used && !has_begun && trouble.is_end());
         self.note_health(&server, is_failure);
         if since_ms.is_some() {
             self.give_back(&server, GivenBack::Unanswered);
