@@ -10,6 +10,7 @@ mod closed;
 mod count;
 mod counted;
 mod flood;
+mod front;
 mod hold;
 mod hurst;
 mod lab;
