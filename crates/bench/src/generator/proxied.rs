@@ -30,6 +30,9 @@ const APPLICATIONS: [Application; 2] = [
 const OVERLOAD: u32 = 10;
 /// Seconds before those that count, in which a proxy may learn.
 const LEARNING_S: u32 = 10;
+/// Connections that wait in the kernel for the application alone, as at servers with a process a request. One
+/// that accepts all of them would need a thread for each until its turn comes.
+const ALONE_BACKLOG: u32 = 4096;
 
 const PROXIES: [Proxy; 6] =
     [Proxy::Nothing, Proxy::Nginx, Proxy::Haproxy, Proxy::Caddy, Proxy::Uring, Proxy::Epoll];
@@ -75,8 +78,13 @@ fn measure(
     outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let Application { workers, service_time, peak_per_s, .. } = application;
-    let server = TruthServer::start_sleeping(&setting.programs, service_time, *workers)?;
-    let behind: SocketAddr = server.url["http://".len()..].parse().map_err(|_| "no address")?;
+    let server = match proxy {
+        Proxy::Nothing => {
+            TruthServer::start_sleeping_alone(&setting.programs, service_time, *workers, ALONE_BACKLOG)
+        }
+        _ => TruthServer::start_sleeping(&setting.programs, service_time, *workers),
+    }?;
+    let behind: SocketAddr = server.address()?;
     let front = Front::start(proxy, behind, &FrontPlan::PLAIN, setting)?;
     let seconds = LEARNING_S + setting.seconds.max(10);
     let url = format!("http://{}/ok", front.address);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Stdio};
 
 use serde::Deserialize;
@@ -60,6 +61,30 @@ impl TruthServer {
     ) -> Result<Self, String> {
         let queue = ["--work", "sleep", "--queue", "connection", "--workers", &workers.to_string()];
         Self::start_with(programs, service_time, &queue)
+    }
+
+    /// As [`TruthServer::start_sleeping`], whose clients wait in an accept queue of `backlog`.
+    ///
+    /// # Errors
+    /// As [`TruthServer::start`].
+    pub(super) fn start_sleeping_alone(
+        programs: &Programs,
+        service_time: &str,
+        workers: u32,
+        backlog: u32,
+    ) -> Result<Self, String> {
+        let (workers, backlog) = (workers.to_string(), backlog.to_string());
+        let queue = ["--work", "sleep", "--queue", "accept", "--workers", &workers, "--backlog", &backlog];
+        Self::start_with(programs, service_time, &queue)
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// It said something else.
+    pub(super) fn address(&self) -> Result<SocketAddr, String> {
+        let text = self.url.strip_prefix("http://").unwrap_or_default();
+        text.parse().map_err(|_| format!("the truth server listens at '{}'", self.url))
     }
 
     fn start_with(programs: &Programs, service_time: &str, queue: &[&str]) -> Result<Self, String> {
