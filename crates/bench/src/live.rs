@@ -26,4 +26,5 @@ pub(super) use fan_out::run as fan_out;
 pub(super) use feed::run as feed;
 pub(super) use memory::{run as memory, run_million as memory_million};
 pub(super) use quotes::run as quotes;
+pub(super) use sockets::BufferedSockets;
 pub(super) use stalled::run as stalled;

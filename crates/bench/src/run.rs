@@ -21,7 +21,7 @@ use crate::{crowd, machine, page, pressure, scenario, terminal};
 /// What is measured, how often, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Scenarios to run, 'tls', 'load' or 'gate' for all of these; all but the longest when none is named
+    /// Scenarios; 'tls', 'load', 'gate', 'proxy-cost' for all of these; all but the longest if none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// How often each server is measured in each scenario

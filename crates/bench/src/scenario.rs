@@ -35,6 +35,8 @@ pub(super) enum Needs {
 /// Words for all scenarios over TLS, of the load generator, or of the gate, but those that have to be named
 /// alone.
 const GROUPS: [&str; 3] = ["tls", "load", "gate"];
+/// Word for all scenarios of a proxy's cost, each of which runs only when it is named, alone or so.
+const PROXY_COST: &str = "proxy-cost";
 
 /// All scenarios, in the order in which they run.
 const SCENARIOS: &[Scenario] = &[
@@ -88,6 +90,11 @@ const SCENARIOS: &[Scenario] = &[
     load("load-open", generator::open),
     load("load-overload", generator::overload),
     Scenario { named_only: true, ..load("proxy-overload", generator::proxied) },
+    Scenario { named_only: true, ..load("proxy-cost-requests", generator::requests) },
+    Scenario { named_only: true, ..load("proxy-cost-large", generator::large) },
+    Scenario { named_only: true, ..load("proxy-cost-tunnels", generator::tunnels) },
+    Scenario { named_only: true, ..load("proxy-cost-slow", generator::slow) },
+    Scenario { needs: Needs::Nothing, named_only: true, ..load("proxy-cost-places", generator::places) },
     load("load-hold", generator::hold),
     Scenario { named_only: true, ..load("load-hold-million", generator::hold_million) },
     load("load-flood", generator::flood),
@@ -115,7 +122,7 @@ pub(super) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, String>
     if let Some(name) = names.iter().find(|name| !SCENARIOS.iter().any(|scenario| scenario.is_meant(name))) {
         let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         return Err(format!(
-            "there is no scenario '{name}'; there are {}, {}",
+            "there is no scenario '{name}'; there are {}, {}, {PROXY_COST}",
             known.join(", "),
             GROUPS.join(", ")
         ));
@@ -126,7 +133,8 @@ pub(super) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, String>
 impl Scenario {
     fn is_meant(&self, name: &str) -> bool {
         let in_group = |group: &str| self.name.starts_with(group) && !self.named_only;
-        self.name == name || (GROUPS.contains(&name) && in_group(name))
+        let costs = name == PROXY_COST && self.name.starts_with(PROXY_COST);
+        self.name == name || costs || (GROUPS.contains(&name) && in_group(name))
     }
 }
 
@@ -150,11 +158,12 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 19, SCENARIOS.len());
+        assert_eq!(all.len() + 24, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));
         let group = ["gate-cost", "gate-honest", "gate-flood", "gate-reaction", "gate-model"];
         assert_eq!(chosen(&["gate"]), Ok(group.to_vec()));
+        assert_eq!(chosen(&["proxy-cost"]).map(|group| group.len()), Ok(5));
     }
 }

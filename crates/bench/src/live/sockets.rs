@@ -6,11 +6,11 @@ use std::process::Command;
 
 /// Sockets of a port that have unsent or unread bytes, or memory set aside for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct BufferedSockets {
+pub(crate) struct BufferedSockets {
     /// Sockets with bytes that the peer has not taken.
-    pub(super) waiting: u64,
+    pub(crate) waiting: u64,
     /// Memory of all of the port, in bytes.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl BufferedSockets {
@@ -18,9 +18,21 @@ impl BufferedSockets {
     ///
     /// # Errors
     /// `ss` is missing or fails.
-    pub(super) fn of_port(port: u16) -> Result<Self, String> {
+    pub(crate) fn of_port(port: u16) -> Result<Self, String> {
+        Self::of(&format!("( sport = :{port} )"))
+    }
+
+    /// Of the connections that this machine has opened to a port.
+    ///
+    /// # Errors
+    /// As [`BufferedSockets::of_port`].
+    pub(crate) fn to_port(port: u16) -> Result<Self, String> {
+        Self::of(&format!("( dport = :{port} )"))
+    }
+
+    fn of(filter: &str) -> Result<Self, String> {
         let mut command = Command::new("ss");
-        command.args(["-tmnHO", "state", "established", &format!("( sport = :{port} )")]);
+        command.args(["-tmnHO", "state", "established", filter]);
         let output = command.output().map_err(|error| format!("ss (iproute2): {error}"))?;
         if !output.status.success() {
             return Err(format!("ss: {}", String::from_utf8_lossy(&output.stderr).trim()));

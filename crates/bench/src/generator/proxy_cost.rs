@@ -1,0 +1,21 @@
+//! The scenarios `proxy-cost`: what a proxied request, a large answer, a WebSocket and a slow client cost.
+//!
+//! It owns one scenario a file, each beside nginx and HAProxy with one worker on CPU 0; applications and load
+//! stand on CPU 1. It must never judge by what a proxy says of itself: processor time and memory come from
+//! /proc.
+
+mod backing;
+mod judging;
+mod large;
+mod places;
+mod requests;
+mod slow;
+mod slow_clients;
+mod tunnels;
+mod upgrading;
+
+pub(crate) use large::run as large;
+pub(crate) use places::run as places;
+pub(crate) use requests::run as requests;
+pub(crate) use slow::run as slow;
+pub(crate) use tunnels::run as tunnels;
