@@ -10,6 +10,7 @@ mod failing;
 mod fastcgi;
 mod fastcgi_hostile;
 mod hostile;
+mod log;
 mod names;
 mod passing;
 mod php;

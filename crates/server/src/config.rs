@@ -90,6 +90,8 @@ pub struct SiteRules {
     pub redirects: Vec<RedirectRule>,
     /// The application that answers, where no rule for a path says otherwise.
     pub proxy: Option<Destination>,
+    /// Whether what it answers says how long that took, where no rule for a path says otherwise.
+    pub server_timing: bool,
     /// Rules for paths; all that match apply, later ones override earlier ones.
     pub paths: Vec<PathRule>,
     /// The scripts among its files, if an application runs them.
@@ -151,6 +153,8 @@ pub struct PathRule {
     pub attempts: Option<Option<Attempts>>,
     /// The application that answers; `Some(None)`: none.
     pub proxy: Option<Option<Destination>>,
+    /// Whether what it answers says how long that took.
+    pub server_timing: Option<bool>,
     /// Networks whose clients alone are served; all others get 403. Empty: everybody is.
     pub allow: Option<Vec<Network>>,
     /// Networks whose clients get 403, even if they are allowed.

@@ -21,10 +21,10 @@ use crate::live::parts::LiveParts;
 use crate::live::route::Endpoint;
 use crate::live::worker::LiveWorker;
 use crate::log::AccessLog;
-use crate::log::account::{Before, LogAccount};
+use crate::log::account::{Before, LogAccount, wants_passed};
 use crate::mail::{Mail, Told};
 use crate::owner::OwnerPart;
-use crate::proxy::{ProxyErrand, ProxyShared, ProxyWorker};
+use crate::proxy::{Journey, ProxyErrand, ProxyShared, ProxyWorker};
 use crate::rules::auth::Tag;
 use crate::shared::{Letter, Purpose, SiteShared};
 use crate::site::{PassedOn, PassedTo};
@@ -109,10 +109,35 @@ impl Front {
         if wanted == 0 {
             return ask(self, answer);
         }
-        let before = Before::of(wanted, request, &answer);
+        let mut before = Before::of(wanted, request, &answer);
+        if wants_passed(wanted) {
+            // That of an earlier request, of which no log has asked, is not this one's.
+            self.take_journey();
+        }
         let answered = ask(self, answer);
+        if wants_passed(wanted) {
+            before.tell_passed(self.journey_told());
+        }
         self.account.note(wanted, request, &before, &answered);
         answered
+    }
+
+    /// The way of the request that the proxy has just answered, as the log is told it; empty if it has none.
+    #[cold]
+    fn journey_told(&mut self) -> Vec<u8> {
+        self.take_journey().map(|journey| journey.record()).unwrap_or_default()
+    }
+
+    fn take_journey(&mut self) -> Option<Journey> {
+        self.proxy.as_mut()?.take_journey()
+    }
+
+    /// The way of a request whose exchange is about to end, as the log is told it.
+    fn journey_of(&mut self, owner: Owner, address: Address) -> Vec<u8> {
+        if !wants_passed(self.account.wanted()) {
+            return Vec::new();
+        }
+        self.proxy_of(owner).and_then(|proxy| proxy.journey_of(address)).unwrap_or_default()
     }
 
     /// Answers a request that has just come.
@@ -161,9 +186,10 @@ impl Front {
         match told {
             PassedOn::Application(to, Errand { request, answer }) => {
                 let PassedTo { ruling, lines, is_guarded, script } = to;
+                let shows_times = ruling.server_timing;
                 let Some(proxy) = &mut self.proxy else { return Self::answer_lost(answer) };
                 let application = ruling.proxy.as_ref().map_or("", |proxy| &proxy.application);
-                let errand = ProxyErrand { application, lines, is_guarded, script };
+                let errand = ProxyErrand { application, lines, is_guarded, shows_times, script };
                 proxy.handle(errand, request, answer)
             }
             PassedOn::Site(Errand { request, answer }) => self.sites.answer(request, answer),
@@ -317,9 +343,13 @@ impl Handler for Front {
         }
         let wanted = self.account.wanted();
         let before = (wanted != 0).then(|| Before::of(wanted, request, reading.pen()));
+        self.take_journey();
         let Some(proxy) = &mut self.proxy else { return Self::answer_lost(reading.answer()) };
         let answered = proxy.reading(body, request, reading);
-        if let Some(before) = before {
+        if let Some(mut before) = before {
+            if wants_passed(wanted) {
+                before.tell_passed(self.journey_told());
+            }
             self.account.note(wanted, request, &before, &answered);
         }
         answered
@@ -378,7 +408,8 @@ impl Handler for Front {
     }
 
     fn finished(&mut self, finished: &Finished<'_>) {
-        self.account.note_finished(finished);
+        let passed = self.journey_of(finished.owner, finished.address);
+        self.account.note_finished(finished, &passed);
         if let Some(proxy) = self.proxy_of(finished.owner) {
             proxy.left(finished.address);
         } else if let Some(part) = self.live_of(finished.owner) {
@@ -392,7 +423,8 @@ impl Handler for Front {
 
     /// An exchange that was refused is over for its owner, as if its peer were gone.
     fn refused(&mut self, refused: &Refused<'_>) {
-        self.account.note_refused(refused);
+        let passed = refused.owner.map(|owner| self.journey_of(owner, refused.address)).unwrap_or_default();
+        self.account.note_refused(refused, &passed);
         if let Some(owner) = refused.owner {
             self.tell_left(owner, refused.address, Departure::Gone, None);
         }

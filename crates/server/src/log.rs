@@ -10,6 +10,7 @@ mod error;
 mod feeder;
 mod fields;
 mod lines;
+pub(crate) mod passed;
 mod record;
 mod settings;
 mod signal;

@@ -38,6 +38,7 @@ pub const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503
 #[derive(Debug)]
 pub(crate) struct Rules {
     headers: Vec<(String, String)>,
+    server_timing: bool,
     proxy: Option<Arc<Destination>>,
     /// The scripts of the site, if an application runs some.
     pub(crate) scripts: Option<Scripts>,
@@ -100,6 +101,8 @@ pub(crate) struct Ruling {
     pub(crate) sharing: Option<Arc<Sharing>>,
     /// The application that answers.
     pub(crate) proxy: Option<Arc<Destination>>,
+    /// Whether what it answers says how long that took.
+    pub(crate) server_timing: bool,
     /// Processor time to burn for each file answered, in microseconds.
     pub(crate) work_us: u32,
 }
@@ -124,6 +127,7 @@ impl Rules {
         let fallback = rules.fallback.as_deref().map(|path| file_path("fallback", path)).transpose()?;
         let rules = Self {
             headers: rules.headers.clone(),
+            server_timing: rules.server_timing,
             proxy: rules.proxy.clone().map(Arc::new),
             scripts: rules.scripts.clone(),
             scripts_tries: rules.scripts.as_ref().map(scripts_tries).transpose()?,
@@ -214,7 +218,8 @@ impl Rules {
     /// All matching rules in order; later ones override.
     fn judge(&self, matched: &Matched) -> Ruling {
         let mut lines = Lines::default();
-        let mut ruling = Ruling { proxy: self.proxy.clone(), ..Ruling::default() };
+        let (proxy, server_timing) = (self.proxy.clone(), self.server_timing);
+        let mut ruling = Ruling { proxy, server_timing, ..Ruling::default() };
         for (name, value) in &self.headers {
             lines.set(name, value);
         }
@@ -275,6 +280,7 @@ impl Rule {
         }
         ruling.listing = rule.listing.or(ruling.listing);
         ruling.deny = rule.deny.unwrap_or(ruling.deny);
+        ruling.server_timing = rule.server_timing.unwrap_or(ruling.server_timing);
         let Networks { allow, deny } = &mut ruling.networks;
         *allow = self.allow.clone().unwrap_or(std::mem::take(allow));
         *deny = self.deny.clone().unwrap_or(std::mem::take(deny));

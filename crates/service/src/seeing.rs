@@ -246,6 +246,11 @@ fn field(field: &LogField) -> Field {
         LogField::ClientVerify => Field::ClientVerify,
         LogField::ClientSubject => Field::ClientSubject,
         LogField::ClientFingerprint => Field::ClientFingerprint,
+        LogField::Upstream => Field::Upstream,
+        LogField::UpstreamTries => Field::UpstreamTries,
+        LogField::UpstreamLineMs => Field::UpstreamLineMs,
+        LogField::UpstreamHeaderMs => Field::UpstreamHeaderMs,
+        LogField::UpstreamResponseMs => Field::UpstreamResponseMs,
     }
 }
 

@@ -66,6 +66,7 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
             fallback: content.fallback.clone(),
             redirects: content.redirects.iter().map(redirect).collect(),
             proxy: content.proxy.as_ref().map(destination),
+            server_timing: content.server_timing,
             paths: site.paths.iter().map(path).collect(),
             scripts: scripts(site),
         },
@@ -128,6 +129,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
         proxy: rule.proxy.as_ref().map(|said| said.as_ref().map(destination)),
+        server_timing: rule.server_timing,
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }

@@ -112,6 +112,10 @@ group! {
         "{ 404 = \"/404.html\", 503 = \"/busy.html\" }";
     /// Fields for every answer of the site
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Frame-Options = \"DENY\" }";
+    /// Tell clients how long applications took
+    /// A field `Server-Timing: line;dur=2, app;dur=34` in what applications answer: milliseconds in line, and
+    /// from there to the head of the answer. Browsers show it; whoever asks can read it.
+    server_timing: OnOff = Some("off"), File, reload, "true";
     /// Paths that lead elsewhere
     /// The first one that matches is taken, before any file is looked for. A rule that never applies, and
     /// rules that lead in a circle, are refused.
@@ -147,6 +151,9 @@ group! {
     /// it answers as well: `allow`, `deny`, `basic_auth`, `cors`, `headers`, redirects.
     proxy: OrInherit<OrOff<Servers>> = Some("inherit"), File, reload,
         "[\"10.0.0.5:8000\", \"10.0.0.6:8000\"]";
+    /// Tell clients how long applications took
+    /// See `server_timing` of the site.
+    server_timing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
         "\"public, max-age=31536000, immutable\"";

@@ -193,5 +193,15 @@ choices! {
         ClientSubject = "client_subject",
         /// Its SHA-256.
         ClientFingerprint = "client_fingerprint",
+        /// Address of the application's server that was asked last.
+        Upstream = "upstream",
+        /// How many times a server was asked.
+        UpstreamTries = "upstream_tries",
+        /// Time in line for a server.
+        UpstreamLineMs = "upstream_line_ms",
+        /// From the place at that server to the head of the answer.
+        UpstreamHeaderMs = "upstream_header_ms",
+        /// From the place at that server to the end of the answer.
+        UpstreamResponseMs = "upstream_response_ms",
     }
 }

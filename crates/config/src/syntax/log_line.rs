@@ -4,7 +4,7 @@ use crate::node::Node;
 use crate::syntax::{Scalar, variables};
 
 /// Words of a line of one's own, called as in nginx.
-pub const LOG_WORDS: [&str; 18] = [
+pub const LOG_WORDS: [&str; 23] = [
     "remote_addr",
     "remote_user",
     "time_local",
@@ -20,6 +20,11 @@ pub const LOG_WORDS: [&str; 18] = [
     "http_user_agent",
     "http_x_forwarded_for",
     "request_time",
+    "upstream_addr",
+    "upstream_tries",
+    "upstream_queue_time",
+    "upstream_header_time",
+    "upstream_response_time",
     "ssl_client_verify",
     "ssl_client_s_dn",
     "ssl_client_fingerprint_sha256",

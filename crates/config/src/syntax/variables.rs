@@ -6,15 +6,16 @@
 const LIKENESS_MIN: f64 = 0.7;
 
 /// Words of a line of nginx's log and what says the same here, or why nothing does.
-const OF_LOGS: [(&[&str], &str); 9] = [
+const OF_LOGS: [(&[&str], &str); 10] = [
     (&["bytes_sent"], "$body_bytes_sent is the length of the body"),
     (&["http_host", "server_name", "hostname"], "$host is the name that was asked for"),
     (&["uri", "document_uri", "args", "query_string", "is_args"], "$request_uri is path and query"),
     (&["msec", "time"], "write $time_iso8601 or $time_local; `json` has milliseconds"),
     (&["binary_remote_addr", "realip_remote_addr"], "$remote_addr is the client's address"),
     (&["server_protocol_version", "http2", "http3"], "$server_protocol is HTTP/1.1 or HTTP/2.0"),
-    (&["upstream_addr", "upstream_status", "upstream_response_time"], "this server is no proxy"),
-    (&["upstream_connect_time", "upstream_header_time", "upstream_cache_status"], "this server is no proxy"),
+    (&["upstream_status"], "$status is that of the application, or says that it gave none"),
+    (&["upstream_connect_time"], "$upstream_header_time begins before the connection is made"),
+    (&["upstream_cache_status"], "answers of applications are not kept"),
     (&["request_length", "request_id", "connection", "connection_requests", "pid"], "no line tells this"),
 ];
 

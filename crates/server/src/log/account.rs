@@ -2,7 +2,8 @@
 //!
 //! The account must cost a request nothing but one look while there is no log, and never make one wait. Order
 //! of calls for each request: [`LogAccount::wanted`]; if anything is, [`Before::of`], the answer, and
-//! [`LogAccount::note`].
+//! [`LogAccount::note`]. For one that was passed on, what is told of that goes to [`Before::tell_passed`]
+//! between the answer and the note, if [`wants_passed`].
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use staunch_protocol::{Request, Version};
 
 use super::access::AccessLog;
 use super::feeder::Feeder;
-use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
+use super::fields::{self, AUTHORIZATION, HOST, IDENTITY, PASSED};
 use super::record::{Record, ShownCertificate};
 
 /// The account of one worker.
@@ -31,6 +32,14 @@ pub(crate) struct Before<'a> {
     client: Option<IpAddr>,
     identity: Option<&'a ClientIdentity>,
     guarded: &'a Cell<bool>,
+    /// The way of a request that was passed on; empty if it was not.
+    passed: Vec<u8>,
+}
+
+/// Whether a log that wants this wants to know the way of requests that are passed on.
+#[inline]
+pub(crate) fn wants_passed(wanted: u32) -> bool {
+    wanted & PASSED != 0
 }
 
 impl LogAccount {
@@ -71,6 +80,7 @@ impl LogAccount {
         record.client = before.client;
         record.status = status;
         record.body_bytes = body_bytes;
+        record.passed = &before.passed;
         if let Some(identity) = before.identity {
             record.certificate = Some(shown(identity));
         }
@@ -80,7 +90,7 @@ impl LogAccount {
     /// An answer that went on is accounted for when it has ended. Of one that has given back its request
     /// before there was a log, the record says nothing of what was asked.
     #[cold]
-    pub(crate) fn note_finished(&mut self, finished: &Finished<'_>) {
+    pub(crate) fn note_finished(&mut self, finished: &Finished<'_>, passed: &[u8]) {
         let wanted = self.wanted();
         if wanted == 0 {
             return;
@@ -94,13 +104,14 @@ impl LogAccount {
             status: finished.status.code(),
             body_bytes: finished.body_bytes,
             certificate: wanted_of(finished.identity, wanted),
+            passed,
             ..pieces
         });
     }
 
     /// An answer that no handler gave is accounted for too.
     #[cold]
-    pub(crate) fn note_refused(&mut self, refused: &Refused<'_>) {
+    pub(crate) fn note_refused(&mut self, refused: &Refused<'_>, passed: &[u8]) {
         let wanted = self.wanted();
         if wanted == 0 {
             return;
@@ -113,6 +124,7 @@ impl LogAccount {
             status: refused.status.code(),
             body_bytes: refused.body_bytes,
             certificate: refused.request.and(wanted_of(refused.identity, wanted)),
+            passed,
             ..pieces
         });
     }
@@ -128,7 +140,13 @@ impl<'a> Before<'a> {
             client: answer.client(request),
             identity: if wanted & IDENTITY != 0 { answer.identity() } else { None },
             guarded: answer.guarded(),
+            passed: Vec::new(),
         }
+    }
+
+    /// The request was passed on, and this is told of it.
+    pub(crate) fn tell_passed(&mut self, passed: Vec<u8>) {
+        self.passed = passed;
     }
 }
 

@@ -15,6 +15,7 @@ const USER_AGENT: u32 = 1 << 3;
 const FORWARDED_FOR: u32 = 1 << 4;
 pub(super) const AUTHORIZATION: u32 = 1 << 5;
 pub(super) const IDENTITY: u32 = 1 << 6;
+pub(super) const PASSED: u32 = 1 << 7;
 const SEARCHED: u32 = REFERER | USER_AGENT | FORWARDED_FOR | AUTHORIZATION;
 
 /// What lines of this form need, as bits.
@@ -26,6 +27,11 @@ pub(super) fn wanted(format: &Format) -> u32 {
         Field::ForwardedFor => FORWARDED_FOR,
         Field::User => AUTHORIZATION,
         Field::ClientVerify | Field::ClientSubject | Field::ClientFingerprint => IDENTITY,
+        Field::Upstream
+        | Field::UpstreamTries
+        | Field::UpstreamLineMs
+        | Field::UpstreamHeaderMs
+        | Field::UpstreamResponseMs => PASSED,
         _ => 0,
     };
     ON | match format {

@@ -12,6 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use staunch_engine::UNIX_PEER;
 
+use super::passed::Passed;
 use super::record::Record;
 use super::settings::{Field, Format, Piece};
 
@@ -148,6 +149,32 @@ fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &
         Field::ClientVerify => out.extend_from_slice(verdict(record)),
         Field::ClientSubject => plain(subject(record), out),
         Field::ClientFingerprint => plain(&fingerprint(record), out),
+        Field::Upstream => plain(server(record), out),
+        Field::UpstreamTries
+        | Field::UpstreamLineMs
+        | Field::UpstreamHeaderMs
+        | Field::UpstreamResponseMs => match passed(record, field) {
+            None => out.push(b'-'),
+            Some(tries) if field == Field::UpstreamTries => number(u64::from(tries), out),
+            Some(time_ms) => seconds(time_ms, out),
+        },
+    }
+}
+
+/// The server that a request was passed on to.
+fn server<'a>(record: &Record<'a>) -> &'a [u8] {
+    Passed::decode(record.passed).map_or(&[], |passed| passed.server)
+}
+
+/// The number that a field tells of a request that was passed on.
+fn passed(record: &Record<'_>, field: Field) -> Option<u32> {
+    let passed = Passed::decode(record.passed)?;
+    match field {
+        Field::UpstreamTries => Some(passed.tries),
+        Field::UpstreamLineMs => Some(passed.line_ms),
+        Field::UpstreamHeaderMs => passed.header_ms,
+        Field::UpstreamResponseMs => passed.response_ms,
+        _ => None,
     }
 }
 
@@ -213,6 +240,14 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
             Field::ClientVerify => string(verdict(record), out),
             Field::ClientSubject => string(subject(record), out),
             Field::ClientFingerprint => string(&fingerprint(record), out),
+            Field::Upstream => string(server(record), out),
+            Field::UpstreamTries
+            | Field::UpstreamLineMs
+            | Field::UpstreamHeaderMs
+            | Field::UpstreamResponseMs => match passed(record, *field) {
+                None => out.extend_from_slice(b"null"),
+                Some(told) => number(u64::from(told), out),
+            },
         }
     }
     out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });

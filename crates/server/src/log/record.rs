@@ -1,5 +1,5 @@
-//! A request on its way from a worker to the log: a header of fixed size, the pieces behind it, and what is
-//! told of a certificate if the client showed one.
+//! A request on its way from a worker to the log: a header of fixed size, the pieces behind it, what is told
+//! of a certificate if the client showed one, and of its way to an application if it was passed on.
 //!
 //! It owns the form in which they lie in the ring. It must never look into a piece.
 
@@ -17,6 +17,7 @@ const FINGERPRINT_BYTES: usize = 32;
 /// Marks.
 const IS_HTTP2: u8 = 1;
 const HAS_CERTIFICATE: u8 = 2;
+const WAS_PASSED_ON: u8 = 4;
 
 /// What the log is told of a request. A piece that did not come, or is not wanted, is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,8 @@ pub(super) struct Record<'a> {
     pub(super) credentials: &'a [u8],
     /// The certificate that the client showed.
     pub(super) certificate: Option<ShownCertificate<'a>>,
+    /// A request that was passed on, as `Passed` writes it; empty if it was not.
+    pub(super) passed: &'a [u8],
 }
 
 /// What the log is told of a client's certificate.
@@ -85,6 +88,9 @@ impl<'a> Record<'a> {
         if let Some(certificate) = &self.certificate {
             certificate.append(out);
         }
+        if !self.passed.is_empty() {
+            append_passed(self.passed, out);
+        }
     }
 
     /// The first record, and what is behind it. `None` at the end.
@@ -109,6 +115,11 @@ impl<'a> Record<'a> {
             let (shown, behind) = ShownCertificate::decode(rest)?;
             (certificate, rest) = (Some(shown), behind);
         }
+        let mut passed: &[u8] = &[];
+        if header[7] & WAS_PASSED_ON != 0 {
+            let (length, behind) = rest.split_first_chunk()?;
+            (passed, rest) = behind.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        }
         let (unix_ms, status, body_bytes) = (long(8), word(4), long(16));
         let waited_ms = u32::from(word(WAIT_AT)) | u32::from(word(WAIT_AT + 2)) << 16;
         let record = Self {
@@ -125,6 +136,7 @@ impl<'a> Record<'a> {
             forwarded_for,
             credentials,
             certificate,
+            passed,
         };
         Some((record, rest))
     }
@@ -140,9 +152,7 @@ impl<'a> ShownCertificate<'a> {
         out.extend_from_slice(&(subject.len() as u16).to_le_bytes());
         out.extend_from_slice(subject);
         out.extend_from_slice(self.fingerprint);
-        let length = out.len() as u32;
-        out[..4].copy_from_slice(&length.to_le_bytes());
-        out[7] |= HAS_CERTIFICATE;
+        mark(out, HAS_CERTIFICATE);
     }
 
     fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
@@ -151,6 +161,23 @@ impl<'a> ShownCertificate<'a> {
         let (fingerprint, rest) = rest.split_first_chunk()?;
         Some((Self { subject, fingerprint }, rest))
     }
+}
+
+/// Puts what is told of a request that was passed on behind the record in `out`. Others pay one look for it.
+#[cold]
+#[inline(never)]
+fn append_passed(passed: &[u8], out: &mut Vec<u8>) {
+    let passed = &passed[..passed.len().min(PIECE_BYTES_MAX)];
+    out.extend_from_slice(&(passed.len() as u16).to_le_bytes());
+    out.extend_from_slice(passed);
+    mark(out, WAS_PASSED_ON);
+}
+
+/// The record in `out` has become longer, by what this mark tells of.
+fn mark(out: &mut [u8], mark: u8) {
+    let length = out.len() as u32;
+    out[..4].copy_from_slice(&length.to_le_bytes());
+    out[7] |= mark;
 }
 
 #[cfg(test)]
@@ -173,18 +200,24 @@ mod tests {
             forwarded_for: &[0; 300],
             credentials: b"anna",
             certificate: Some(ShownCertificate { subject: b"CN=anna", fingerprint: &[7; 32] }),
+            passed: b"",
         };
         let plain = Record { client: Some("192.0.2.1".parse().unwrap()), ..Record::default() };
+        let passed = Record { passed: b"there", ..plain };
+        let both = Record { passed: b"there", ..whole };
+        let records = [whole, plain, passed, both, Record::default()];
         let (mut bytes, mut one) = (Vec::new(), Vec::new());
-        for record in [whole, plain, Record::default()] {
+        for record in records {
             record.encode(&mut one);
             assert_eq!(u32::from_le_bytes(*one.first_chunk().unwrap()) as usize, one.len());
             bytes.extend_from_slice(&one);
         }
-        let (first, rest) = Record::decode(&bytes).unwrap();
-        let (second, rest) = Record::decode(rest).unwrap();
-        let (third, rest) = Record::decode(rest).unwrap();
-        assert_eq!((first, second, third), (whole, plain, Record::default()));
+        let mut rest = &bytes[..];
+        for record in records {
+            let (decoded, behind) = Record::decode(rest).unwrap();
+            assert_eq!(decoded, record);
+            rest = behind;
+        }
         assert_eq!(Record::decode(rest), None);
     }
 

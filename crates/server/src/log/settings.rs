@@ -90,6 +90,11 @@ impl Piece {
             "http_user_agent" => Self::Field(Field::UserAgent),
             "http_x_forwarded_for" => Self::Field(Field::ForwardedFor),
             "request_time" => Self::RequestTime,
+            "upstream_addr" => Self::Field(Field::Upstream),
+            "upstream_tries" => Self::Field(Field::UpstreamTries),
+            "upstream_queue_time" => Self::Field(Field::UpstreamLineMs),
+            "upstream_header_time" => Self::Field(Field::UpstreamHeaderMs),
+            "upstream_response_time" => Self::Field(Field::UpstreamResponseMs),
             "ssl_client_verify" => Self::Field(Field::ClientVerify),
             "ssl_client_s_dn" => Self::Field(Field::ClientSubject),
             "ssl_client_fingerprint_sha256" => Self::Field(Field::ClientFingerprint),
@@ -141,6 +146,11 @@ fields! {
     ClientVerify "client_verify" "SUCCESS if the client showed a certificate that was verified, else NONE.",
     ClientSubject "client_subject" "Subject of that certificate (RFC 4514).",
     ClientFingerprint "client_fingerprint" "SHA-256 of that certificate, in hexadecimal digits.",
+    Upstream "upstream" "Address of the application's server that was asked last.",
+    UpstreamTries "upstream_tries" "How many times a server was asked: 2 after a second try.",
+    UpstreamLineMs "upstream_line_ms" "How long the request stood in line for a server.",
+    UpstreamHeaderMs "upstream_header_ms" "From its place at that server to the head of the answer.",
+    UpstreamResponseMs "upstream_response_ms" "From its place at that server to the end of its answer.",
 }
 
 impl Field {

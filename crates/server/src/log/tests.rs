@@ -63,31 +63,37 @@ fn what_was_answered_is_written() {
     ask(&mut account, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
     ask(&mut account, "HEAD /two HTTP/1.1\r\nHost: a\r\n\r\n");
     let status = Status::BAD_REQUEST;
-    account.note_refused(&Refused {
-        address: ADDRESS,
-        owner: None,
-        status,
-        body_bytes: 30,
-        unix_ms: 1,
-        request: None,
-        peer: None,
-        identity: None,
-    });
+    account.note_refused(
+        &Refused {
+            address: ADDRESS,
+            owner: None,
+            status,
+            body_bytes: 30,
+            unix_ms: 1,
+            request: None,
+            peer: None,
+            identity: None,
+        },
+        b"",
+    );
     log.set(Some(settings(&second, Format::Combined))).unwrap();
     // What is fed before the thread has heard of the change still goes the old way.
     assert!(log.finish(PATIENCE));
     let refused = "127.0.0.1".parse().ok();
     ask(&mut account, "GET /three HTTP/1.0\r\nUser-Agent: u\r\nReferer: r\r\n\r\n");
-    account.note_refused(&Refused {
-        address: ADDRESS,
-        owner: None,
-        status,
-        body_bytes: 30,
-        unix_ms: 1,
-        request: None,
-        peer: refused,
-        identity: None,
-    });
+    account.note_refused(
+        &Refused {
+            address: ADDRESS,
+            owner: None,
+            status,
+            body_bytes: 30,
+            unix_ms: 1,
+            request: None,
+            peer: refused,
+            identity: None,
+        },
+        b"",
+    );
     assert!(log.finish(PATIENCE));
     log.set(None).unwrap();
     ask(&mut account, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -137,13 +143,13 @@ fn a_full_disk_is_said_once_and_got_over() {
         identity: None,
     };
     for unix_ms in [1000, 1500, 1999] {
-        account.note_refused(&refused(unix_ms));
+        account.note_refused(&refused(unix_ms), b"");
         assert!(log.finish(PATIENCE));
     }
     assert_eq!(log.counts(), LogCounts { written: 0, dropped: 0, failed: 3 });
     log.set(Some(settings(&folder.path().join("log"), few()))).unwrap();
     assert!(log.finish(PATIENCE));
-    account.note_refused(&refused(2000));
+    account.note_refused(&refused(2000), b"");
     assert!(log.finish(PATIENCE));
     let said = said.lock().unwrap();
     assert_eq!(said.len(), 2, "{said:?}");
@@ -184,7 +190,7 @@ fn nobody_waits_for_a_log_that_stands_still() {
         identity: None,
     };
     while !log.finish(PATIENCE) {}
-    account.note_refused(&refused);
+    account.note_refused(&refused, b"");
     assert!(log.finish(PATIENCE));
     let LogCounts { written, failed, .. } = log.counts();
     assert_eq!((written + dropped, failed), (requests as u64 + 1, 0));

@@ -12,6 +12,7 @@ use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi
 
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
+use super::journey::Journey;
 use super::sticky::{STICKY_COOKIE, Stay};
 use super::wire::{Framing, script};
 use crate::scripts::ScriptCall;
@@ -46,6 +47,9 @@ pub(super) struct Forwarded {
     pub(super) body: RequestBody,
     pub(super) answer: RelayedAnswer,
     pub(super) failure: Option<Failure>,
+    /// Whether its client is shown how long each part of its way took.
+    pub(super) shows_times: bool,
+    pub(super) journey: Journey,
     pub(super) has_retried: bool,
     /// Bytes held for the exchange, as they were counted last.
     pub(super) told_bytes: usize,
@@ -159,6 +163,8 @@ impl Forwarded {
             body: RequestBody { has_ended, ..RequestBody::default() },
             answer: RelayedAnswer::default(),
             failure: None,
+            shows_times: false,
+            journey: Journey::default(),
             has_retried: false,
             told_bytes: 0,
         })

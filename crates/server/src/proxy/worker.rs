@@ -17,6 +17,7 @@ use staunch_protocol::{Request, Status};
 
 use super::application::Application;
 use super::exchange::{Asker, Failure, ForwardStage, Forwarded};
+use super::journey::Journey;
 use super::links::Links;
 use super::shared::ProxyShared;
 use super::sticky::Numbers;
@@ -32,6 +33,8 @@ pub(crate) struct ProxyErrand<'a> {
     pub(crate) lines: Vec<u8>,
     /// Whether the client has shown credentials here.
     pub(crate) is_guarded: bool,
+    /// Whether the client is shown how long each part of its request's way took.
+    pub(crate) shows_times: bool,
     /// The script that it runs, if FastCGI is spoken with it.
     pub(crate) script: Option<Box<ScriptCall>>,
 }
@@ -52,6 +55,8 @@ pub(crate) struct ProxyWorker {
     beside: u32,
     /// News of places, before they are told.
     news: Vec<PlaceNews>,
+    /// The way of the request that was answered last, until it is taken.
+    journey: Option<Journey>,
     /// The moment in which the worker's turn began that asked last.
     now_ms: u64,
     /// That moment in seconds since 1970, as certificates go by it.
@@ -70,6 +75,7 @@ impl ProxyWorker {
             numbers: Numbers::default(),
             beside: 0,
             news: Vec::new(),
+            journey: None,
             now_ms: 0,
             unix_s: 0,
         }
@@ -99,6 +105,7 @@ impl ProxyWorker {
         };
         let mut forwarded = Forwarded::new(application, request, asker, errand.lines, errand.script);
         forwarded.is_guarded = errand.is_guarded;
+        forwarded.shows_times = errand.shows_times;
         if let Some(sticky) = self.shared.config.sticky {
             let (client, is_secured) = (answer.client(request), answer.is_secured());
             forwarded.stay = sticky.key(request, client, is_secured, &mut self.numbers);
@@ -111,6 +118,16 @@ impl ProxyWorker {
         self.judge(&mut forwarded, request);
         self.want_place(&mut forwarded, None, address);
         self.advance(forwarded, request, answer).owned_by(owner)
+    }
+
+    /// The way of the request that was answered last, once.
+    pub(crate) fn take_journey(&mut self) -> Option<Journey> {
+        self.journey.take()
+    }
+
+    /// The way of a request whose exchange goes on, as the log is told it.
+    pub(crate) fn journey_of(&self, address: Address) -> Option<Vec<u8>> {
+        self.exchanges.get(&address).map(|forwarded| forwarded.journey.record())
     }
 
     /// A request that waits was woken.
@@ -148,6 +165,7 @@ impl ProxyWorker {
         self.begin_if_placed(&mut forwarded, request, address, answer.outbox());
         if let Some(failure) = forwarded.failure {
             let lines = std::mem::take(&mut forwarded.lines);
+            self.journey = Some(std::mem::take(&mut forwarded.journey));
             self.leave(*forwarded, address);
             return self.answer_failure(failure, &lines, request, answer);
         }
@@ -232,7 +250,9 @@ impl ProxyWorker {
         self.now_ms = outbox.now_ms();
         if let ForwardStage::AtWork(_, link, _) = forwarded.stage {
             outbox.upstreams().close(link);
+            forwarded.journey.note_end(self.now_ms);
         }
+        forwarded.journey.leave_line(self.now_ms);
         self.abandon(&mut forwarded, address);
         forwarded.failure = Some(Failure::ClientGone);
         outbox.wake(address);

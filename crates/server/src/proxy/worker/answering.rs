@@ -25,6 +25,9 @@ impl ProxyWorker {
         let mut fields = head.fields;
         fields.extend_from_slice(&forwarded.lines);
         fields.extend(forwarded.stay.iter_mut().flat_map(|stay| std::mem::take(&mut stay.cookie)));
+        if forwarded.shows_times {
+            fields.extend_from_slice(forwarded.journey.server_timing().as_bytes());
+        }
         let is_whole = forwarded.answer.has_ended && forwarded.answer.trailers.is_empty();
         if !is_whole {
             forwarded.answer.is_open = true;
@@ -47,6 +50,7 @@ impl ProxyWorker {
             fields.extend_from_slice(length.as_bytes());
             fields.extend_from_slice(b"\r\n");
         }
+        self.journey = Some(std::mem::take(&mut forwarded.journey));
         self.leave(*forwarded, address);
         answer.bytes(head.status, &fields, &body)
     }

@@ -140,7 +140,11 @@ impl ProxyWorker {
     ) {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
-        match take(&mut link.reader, &mut forwarded, open.as_deref_mut()) {
+        let taken = take(&mut link.reader, &mut forwarded, open.as_deref_mut());
+        if forwarded.answer.head.is_some() {
+            forwarded.journey.note_header(self.now_ms);
+        }
+        match taken {
             Ok(Relayed::More) if forwarded.is_stream() => {
                 outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
                 self.free_place_beside(&mut forwarded, true);
@@ -193,6 +197,7 @@ impl ProxyWorker {
 
     /// The answer of a server is complete: its place and its link are for others.
     pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
+        forwarded.journey.note_end(self.now_ms);
         self.free_place(forwarded, true);
         self.end_beside(forwarded);
         let ForwardStage::AtWork(server, link, _) =
@@ -222,6 +227,7 @@ impl ProxyWorker {
         address: Address,
         outbox: &Outbox,
     ) {
+        forwarded.journey.note_end(self.now_ms);
         self.end_beside(forwarded);
         let ForwardStage::AtWork(server, _, since_ms) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
@@ -269,6 +275,7 @@ impl ProxyWorker {
         if let ForwardStage::InLine(server) = &forwarded.stage {
             // If it has a place by now, the news of it finds nobody, and gives it back.
             server.get().places.leave(address);
+            forwarded.journey.leave_line(self.now_ms);
             (forwarded.stage, forwarded.failure) = (ForwardStage::Apart, Some(Failure::Unreachable));
         }
         if matches!(forwarded.failure, Some(Failure::Crowded { .. })) {

@@ -25,8 +25,12 @@ impl ProxyWorker {
             waiting.filter(|one| matches!(&one.stage, ForwardStage::InLine(wanted) if wanted.is(&server)));
         match (waiting, news.has_place) {
             (Some(_), false) if server.get().is_gone() => self.ask_elsewhere(address),
-            (Some(forwarded), true) => forwarded.stage = ForwardStage::Placed(server, self.now_ms),
+            (Some(forwarded), true) => {
+                forwarded.journey.leave_line(self.now_ms);
+                forwarded.stage = ForwardStage::Placed(server, self.now_ms);
+            }
             (Some(forwarded), false) => {
+                forwarded.journey.leave_line(self.now_ms);
                 forwarded.stage = ForwardStage::Apart;
                 forwarded.failure = Some(Failure::Crowded { spread_s: 1 });
             }
@@ -41,6 +45,9 @@ impl ProxyWorker {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         forwarded.stage = ForwardStage::Apart;
         self.want_place(&mut forwarded, None, address);
+        if !matches!(forwarded.stage, ForwardStage::InLine(_)) {
+            forwarded.journey.leave_line(self.now_ms);
+        }
         self.keep(address, forwarded);
     }
 
@@ -91,6 +98,7 @@ impl ProxyWorker {
             }
             PlaceAnswer::Waits => {
                 forwarded.stage = ForwardStage::InLine(server);
+                forwarded.journey.enter_line(now_ms);
                 self.shared.look_after_lines();
             }
             PlaceAnswer::Refused { spread_s } => {
@@ -132,6 +140,7 @@ impl ProxyWorker {
         if let Some(link) = self.links.get_mut(link) {
             link.reader.begin(forwarded.is_head, forwarded.asks_upgrade);
         }
+        forwarded.journey.ask(&server, since_ms);
         forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
         send_request(&mut self.links, forwarded, link, request.content, outbox);
         if !forwarded.body.has_ended {

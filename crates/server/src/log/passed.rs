@@ -1,0 +1,62 @@
+//! What is told of a request that was passed on to an application, as it lies behind its record.
+//!
+//! It owns that form. It must never say what a time means: that is for those who measure it.
+
+/// The numbers before the server's address: tries, and three times.
+const NUMBERS_COUNT: usize = 4;
+/// A time that is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What a line may tell of it. Times are in milliseconds, and `None` where there was no such moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Passed<'a> {
+    /// The address of the server that was asked last; empty if none was.
+    pub(crate) server: &'a [u8],
+    /// A second try of the request counts as one more.
+    pub(crate) tries: u32,
+    /// All lines together, where it stood in several.
+    pub(crate) line_ms: u32,
+    /// From its place to the head of the answer.
+    pub(crate) header_ms: Option<u32>,
+    /// From its place to the end of the answer.
+    pub(crate) response_ms: Option<u32>,
+}
+
+impl<'a> Passed<'a> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let known = |time_ms: Option<u32>| time_ms.map_or(UNKNOWN, |time_ms| time_ms.min(UNKNOWN - 1));
+        let numbers = [self.tries, self.line_ms, known(self.header_ms), known(self.response_ms)];
+        [numbers.map(u32::to_le_bytes).as_flattened(), self.server].concat()
+    }
+
+    /// `None` for what was not passed on.
+    pub(super) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (numbers, server) = bytes.split_first_chunk::<{ 4 * NUMBERS_COUNT }>()?;
+        let (numbers, _) = numbers.as_chunks::<4>();
+        let number = |index: usize| numbers.get(index).map_or(UNKNOWN, |bytes| u32::from_le_bytes(*bytes));
+        let known = |index| Some(number(index)).filter(|time_ms| *time_ms != UNKNOWN);
+        let (tries, line_ms) = (number(0), number(1));
+        Some(Self { server, tries, line_ms, header_ms: known(2), response_ms: known(3) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_encoded_is_decoded() {
+        let whole =
+            Passed { server: b"10.0.0.5:80", tries: 2, line_ms: 7, header_ms: Some(0), response_ms: Some(9) };
+        let refused = Passed { server: b"", tries: 0, line_ms: 0, header_ms: None, response_ms: None };
+        for passed in [whole, refused] {
+            assert_eq!(Passed::decode(&passed.encode()), Some(passed));
+        }
+        let longest = Passed { header_ms: Some(u32::MAX), ..refused };
+        let bytes = longest.encode();
+        assert_eq!(Passed::decode(&bytes).and_then(|passed| passed.header_ms), Some(u32::MAX - 1));
+        for none in [&b""[..], b"too short"] {
+            assert_eq!(Passed::decode(none), None);
+        }
+    }
+}
