@@ -35,6 +35,15 @@ class Link:
     def flush(self, behind=b""):
         self.stream.sendall(self.go.read() + behind)
 
+    def flush_begun(self, answer):
+        answered = self.go.read()
+        self.tls.write(answer)
+        record = self.go.read()
+        self.stream.sendall(answered + record[:20])
+        # With the next request the rest comes.
+        if self.stream.recv(65536):
+            self.stream.sendall(record[20:])
+
     def say_end(self):
         try:
             self.tls.unwrap()
@@ -62,7 +71,13 @@ def serve(link):
             link.say_end()
             link.flush()
             return link.wait_for_end()
+        if path == "/begun":
+            # Behind the answer another begins, whose record the next segment would end.
+            link.flush_begun(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            return link.wait_for_end()
         link.flush(GARBAGE if path == "/garbage" else b"")
+        if path == "/garbage":
+            return link.wait_for_end()
 
 
 def serve_quietly(stream):

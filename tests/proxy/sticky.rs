@@ -47,6 +47,9 @@ fn a_cookie_leads_to_the_same_server_in_whichever_process_and_no_further() {
             reached.extend(answers);
         }
         assert_eq!(reached.len(), 3, "{io}: clients are spread");
+        // One of a parent domain before ours is passed over.
+        let field = format!("Cookie: staunch_sticky=old; {}\r\n", cookies[0]);
+        assert!(ask(&world, &field).value("set-cookie").is_none(), "{io}: it has one");
         // A cookie that was made up is replaced, and what the application gets has none of ours.
         assert_eq!(ask(&world, "Cookie: staunch_sticky=10.0.0.1:80\r\n").values("set-cookie").count(), 1);
         let got: Vec<String> = servers

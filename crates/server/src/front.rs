@@ -111,7 +111,7 @@ impl Front {
         }
         let mut before = Before::of(wanted, request, &answer);
         if wants_passed(wanted) {
-            // That of an earlier request, of which no log has asked, is not this one's.
+            // Drops the journey of an earlier request that no log asked for.
             self.take_journey();
         }
         let answered = ask(self, answer);

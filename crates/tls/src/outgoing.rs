@@ -4,6 +4,7 @@
 //! give a byte to a server whose certificate is not good, unless whoever made the settings has said so.
 
 mod fault;
+mod record_ends;
 mod unchecked;
 
 use std::io::{Read as _, Write as _};
@@ -16,6 +17,7 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 pub use self::fault::{OutgoingFault, OutgoingSettingsFault};
+use self::record_ends::RecordEnds;
 use self::unchecked::AnyServer;
 use crate::clock::WallTime;
 
@@ -45,6 +47,7 @@ pub struct OutgoingTls {
 /// A connection to a server.
 pub struct OutgoingSession {
     connection: ClientConnection,
+    records: RecordEnds,
 }
 
 impl OutgoingTls {
@@ -103,7 +106,8 @@ impl OutgoingTls {
         self.time.set(unix_s);
         let name = ServerName::try_from(name.to_owned()).map_err(|_| OutgoingFault::BadName)?;
         let connection = ClientConnection::new(Arc::clone(&self.config), name);
-        let mut session = OutgoingSession { connection: connection.map_err(OutgoingFault::of)? };
+        let connection = connection.map_err(OutgoingFault::of)?;
+        let mut session = OutgoingSession { connection, records: RecordEnds::default() };
         // The caller bounds what it sends before there are keys.
         session.connection.set_buffer_limit(None);
         session.push(output);
@@ -129,6 +133,7 @@ impl OutgoingSession {
         plain: &mut Vec<u8>,
         output: &mut Vec<u8>,
     ) -> Result<(), OutgoingFault> {
+        self.records.pass(bytes);
         let mut result = Ok(());
         while !bytes.is_empty() && result.is_ok() {
             let mut piece = &bytes[..bytes.len().min(PIECE_BYTES)];
@@ -158,6 +163,12 @@ impl OutgoingSession {
     #[must_use]
     pub fn is_established(&self) -> bool {
         !self.connection.is_handshaking()
+    }
+
+    /// Whether some of a record has come, and not all of it: what it says belongs to whatever was asked before.
+    #[must_use]
+    pub fn is_amid_record(&self) -> bool {
+        self.records.is_amid()
     }
 
     /// Says that nothing more will be sent.

@@ -28,7 +28,7 @@ impl std::fmt::Display for ServerAddress {
     }
 }
 
-/// What is spoken with the servers of an application.
+/// The language that is spoken with the servers of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wire {
     /// HTTP/1.1
@@ -42,7 +42,7 @@ pub enum Wire {
 /// A server of an application, as one word: `127.0.0.1:8000`, `fastcgi:/run/php/php-fpm.sock`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WiredServer {
-    /// What is spoken with it.
+    /// The language that is spoken with it.
     pub wire: Wire,
     /// Where it listens.
     pub address: ServerAddress,
@@ -62,14 +62,14 @@ impl std::fmt::Display for WiredServer {
 /// An application: servers that answer the same, with all of which the same is spoken.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Application {
-    /// What is spoken with them.
+    /// The language that is spoken with them.
     pub wire: Wire,
     /// Where they listen.
     pub servers: Vec<ServerAddress>,
 }
 
 impl Application {
-    /// Its servers as words.
+    /// The servers as words.
     pub fn words(&self) -> impl Iterator<Item = WiredServer> {
         self.servers.iter().map(|address| WiredServer { wire: self.wire, address: address.clone() })
     }

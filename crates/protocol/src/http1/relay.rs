@@ -19,7 +19,7 @@ mod via;
 
 pub(crate) use answer::{Body, Draft, HeadSays, LineReader};
 pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};
-pub use cookies::cookie_in;
+pub use cookies::cookies_in;
 pub use forwarding::{Forwarding, HostRule};
 pub use refusal::RelayRefusal;
 pub use request::{is_idempotent, write_request};

@@ -1,13 +1,13 @@
-//! What is told of a request that was passed on to an application, as it lies behind its record.
+//! The tail of a record about a request that was passed on to an application.
 //!
-//! It owns that form. It must never say what a time means: that is for those who measure it.
+//! This module owns the tail's form. It must never say what a time means: that is for those who measure it.
 
 /// The numbers before the server's address: tries, and three times.
 const NUMBERS_COUNT: usize = 4;
 /// A time that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What a line may tell of it. Times are in milliseconds, and `None` where there was no such moment.
+/// The way of a request to an application, as a line may tell it. Times are in milliseconds, and `None` where there was no such moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Passed<'a> {
     /// The address of the server that was asked last; empty if none was.

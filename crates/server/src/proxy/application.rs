@@ -41,17 +41,17 @@ pub(super) struct Application {
 #[derive(Debug)]
 pub(super) struct AppServer {
     pub(super) address: ProxyServer,
-    /// What its ranks for clients are made of.
+    /// The hash of the address, of which ranks for clients are made.
     hash: u64,
     pub(super) places: Places,
     pub(super) counts: ServerCounts,
     pub(super) error_lines: ErrorLines,
-    /// What checks have found, if there are any.
+    /// The verdict of checks, if there are any.
     pub(super) verdict: Verdict,
     health: Health,
     /// The moment in which the operator was told of a failure last, in milliseconds of the workers' clock.
     told_ms: AtomicU64,
-    /// Its name leads elsewhere by now: what is in work there ends, and nothing new begins.
+    /// Whether the name leads elsewhere by now: what is in work there ends, and nothing new begins.
     is_gone: AtomicBool,
 }
 

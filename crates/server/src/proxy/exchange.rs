@@ -31,7 +31,7 @@ pub(super) struct Forwarded {
     pub(super) call: Option<Box<ScriptCall>>,
     pub(super) is_head: bool,
     pub(super) is_idempotent: bool,
-    /// Its client has shown credentials here.
+    /// Whether the client has shown credentials here.
     pub(super) is_guarded: bool,
     /// Whether it asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
     pub(super) asks_upgrade: bool,
@@ -103,7 +103,7 @@ pub(super) struct RelayedAnswer {
     pub(super) has_ended: bool,
     /// The rest of it will never come.
     pub(super) is_cut: bool,
-    /// Its client is being sent it.
+    /// Whether the client is being sent it.
     pub(super) is_open: bool,
     /// No more of it is taken from the server at present.
     pub(super) is_held: bool,
@@ -209,7 +209,7 @@ impl Forwarded {
             host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
             path: request.path,
             upgrades: self.asks_upgrade,
-            without_cookie: self.stay.as_ref().map(|_| STICKY_COOKIE),
+            without_cookie: self.stay.as_ref().filter(|stay| stay.is_by_cookie).map(|_| STICKY_COOKIE),
             pseudonym,
         };
         match &self.call {

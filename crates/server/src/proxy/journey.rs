@@ -61,7 +61,7 @@ impl Journey {
         format!("Server-Timing: line;dur={}, app;dur={app_ms}\r\n", self.line_ms)
     }
 
-    /// What the access log is told, as it lies there.
+    /// The record for the access log, encoded.
     pub(crate) fn record(&self) -> Vec<u8> {
         let short = |time_ms: u64| u32::try_from(time_ms).unwrap_or(u32::MAX);
         let server = self.server.as_ref().map(|server| server.address.to_string()).unwrap_or_default();

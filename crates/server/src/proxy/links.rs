@@ -26,9 +26,10 @@ pub(super) struct ServerLink {
     /// Whether another exchange was served by it before.
     pub(super) is_used: bool,
     is_connected: bool,
-    opened_ms: u64,
+    /// The moment in which data came last, or an exchange has got the link.
+    heard_ms: u64,
     rests_since_ms: u64,
-    /// Its TLS, if it is spoken.
+    /// The session of TLS, if that is spoken.
     secured: Option<Box<OutgoingSession>>,
 }
 
@@ -61,7 +62,7 @@ impl Links {
         if let Some(upstream) = self.rested(server, forwarded.is_idempotent, now_ms) {
             outbox.upstreams().serve(upstream, Some(exchange), config.at_work());
             if let Some(link) = self.all.get_mut(&upstream) {
-                (link.exchange, link.is_used) = (Some(exchange), true);
+                (link.exchange, link.is_used, link.heard_ms) = (Some(exchange), true, now_ms);
             }
             return Some(upstream);
         }
@@ -83,7 +84,7 @@ impl Links {
             exchange: Some(exchange),
             is_used: false,
             is_connected: false,
-            opened_ms: now_ms,
+            heard_ms: now_ms,
             rests_since_ms: 0,
             secured,
         };
@@ -159,7 +160,7 @@ impl Links {
     pub(super) fn rest(&mut self, upstream: Upstream, config: &ProxyConfig, outbox: &Outbox) {
         let is_full = self.all.len() >= config.links_max as usize;
         let Some(link) = self.all.get_mut(&upstream) else { return };
-        if is_full || link.server.get().is_gone() || link.has_said_end() {
+        if is_full || link.server.get().is_gone() || link.is_spent() {
             // Another server may be asked next, and there is no other link to be had.
             return self.close(upstream, outbox);
         }
@@ -205,7 +206,7 @@ impl ServerLink {
         self.secured.as_ref().is_none_or(|session| session.is_established())
     }
 
-    /// Opens what came by TLS; `None` where none is spoken. Whatever has to be said to that is sent.
+    /// Opens what came by TLS; `None` where none is spoken. Records that TLS owes in reply are sent.
     pub(super) fn opened(
         &mut self,
         upstream: Upstream,
@@ -221,18 +222,30 @@ impl ServerLink {
         Some((plain, result))
     }
 
-    /// Whether the end of the connection may be somebody else's work: by TLS a server says that it ends.
-    pub(super) fn is_end_forged(&mut self) -> bool {
+    /// Whether the connection has ended without the close_notify of TLS: anybody on the way may have cut it.
+    pub(super) fn lacks_close_notify(&mut self) -> bool {
         self.secured.as_mut().is_some_and(|session| !session.has_ended())
     }
 
-    /// Whether the server has said by TLS that it ends.
-    pub(super) fn has_said_end(&mut self) -> bool {
+    /// Whether the server has sent the close_notify of TLS.
+    pub(super) fn has_close_notify(&mut self) -> bool {
         self.secured.as_mut().is_some_and(|session| session.has_ended())
     }
 
-    pub(super) fn age_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.opened_ms)
+    /// Whether no other exchange may be served: the server has ended, or what is under way belongs to the
+    /// exchange before.
+    pub(super) fn is_spent(&mut self) -> bool {
+        self.has_close_notify() || self.secured.as_ref().is_some_and(|session| session.is_amid_record())
+    }
+
+    /// Data came for the exchange.
+    pub(super) fn note_heard(&mut self, now_ms: u64) {
+        self.heard_ms = now_ms;
+    }
+
+    /// Time since data came, or since the exchange has had the link.
+    pub(super) fn silent_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.heard_ms)
     }
 
     pub(super) fn rests_for_ms(&self, now_ms: u64) -> u64 {

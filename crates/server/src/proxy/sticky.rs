@@ -10,13 +10,14 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 
+use staunch_engine::UNIX_PEER;
 use staunch_protocol::Request;
-use staunch_protocol::http1::relay::cookie_in;
+use staunch_protocol::http1::relay::cookies_in;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The name of the cookie.
 pub(super) const STICKY_COOKIE: &[u8] = b"staunch_sticky";
-/// Its value: a number in so many hexadecimal digits.
+/// Hexadecimal digits of the cookie's value.
 const DIGITS: usize = 16;
 
 /// By what a client stays with a server.
@@ -37,6 +38,8 @@ pub(super) struct Stay {
     pub(super) key: u64,
     /// A field line; empty if the client has the cookie.
     pub(super) cookie: Vec<u8>,
+    /// Whether clients have cookies of ours, which are no business of the application.
+    pub(super) is_by_cookie: bool,
 }
 
 impl ProxySticky {
@@ -50,7 +53,7 @@ impl ProxySticky {
     ) -> Option<Stay> {
         match self {
             Self::Client { ipv6_bits } => {
-                let bytes = match client?.to_canonical() {
+                let bytes = match client.filter(|client| *client != UNIX_PEER)?.to_canonical() {
                     IpAddr::V4(address) => address.octets().to_vec(),
                     IpAddr::V6(address) => {
                         let free_bits = 128 - u32::from(ipv6_bits.min(128));
@@ -58,15 +61,16 @@ impl ProxySticky {
                         prefix.to_be_bytes().to_vec()
                     }
                 };
-                Some(Stay { key: xxh3_64(&bytes), cookie: Vec::new() })
+                Some(Stay { key: xxh3_64(&bytes), cookie: Vec::new(), is_by_cookie: false })
             }
             Self::Cookie => {
-                let told = request.values(b"cookie").find_map(|line| cookie_in(line, STICKY_COOKIE));
-                Some(match told.and_then(number) {
-                    Some(number) => Stay { key: number, cookie: Vec::new() },
+                // A cookie of a parent domain may stand before ours.
+                let mut told = request.values(b"cookie").flat_map(|line| cookies_in(line, STICKY_COOKIE));
+                Some(match told.find_map(number) {
+                    Some(number) => Stay { key: number, cookie: Vec::new(), is_by_cookie: true },
                     None => {
                         let key = chance.draw();
-                        Stay { key, cookie: cookie(key, is_secured) }
+                        Stay { key, cookie: cookie(key, is_secured), is_by_cookie: true }
                     }
                 })
             }
@@ -81,7 +85,8 @@ fn number(value: &[u8]) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
-/// Lax: a link from elsewhere leads to the same server, a request that another page makes does not tell it.
+/// The field that gives a client its cookie. SameSite=Lax: sent when a link on another site is followed, not
+/// with requests that another site's page makes.
 fn cookie(key: u64, is_secured: bool) -> Vec<u8> {
     let name = String::from_utf8_lossy(STICKY_COOKIE);
     let mut line = format!("Set-Cookie: {name}={key:0DIGITS$x}; Path=/; HttpOnly; SameSite=Lax");
@@ -95,12 +100,12 @@ pub(super) fn rank(server_hash: u64, key: u64) -> u64 {
     xxh3_64_with_seed(&server_hash.to_le_bytes(), key)
 }
 
-/// What the ranks of a server are made of.
+/// The hash of a server's address, of which its ranks are made.
 pub(super) fn server_hash(address: &str) -> u64 {
     xxh3_64(address.as_bytes())
 }
 
-/// Numbers that nobody foresees.
+/// Random numbers that clients cannot predict: a counter hashed with a random key.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     state: RandomState,

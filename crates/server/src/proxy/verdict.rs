@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const RISE: u32 = 2;
 const FALL: u32 = 3;
 
-/// What checks have found of a server. It is well until they have found it ill.
+/// The outcome of checks of a server, which is well until they have found it ill.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     is_ill: AtomicBool,

@@ -69,7 +69,7 @@ impl LinkReader {
         }
     }
 
-    /// What the application said of its errors while it answered.
+    /// Lines of errors that the application wrote while it answered.
     pub(super) fn errors(&self) -> &[u8] {
         match self {
             Self::Http(_) => b"",
@@ -107,7 +107,7 @@ impl Framing {
         frame
     }
 
-    /// What stands behind the body; empty if nothing does.
+    /// The bytes behind the body; empty if there are none.
     pub(super) fn end(self) -> Vec<u8> {
         let mut frame = Vec::new();
         match self {

@@ -59,7 +59,7 @@ pub(crate) struct ProxyWorker {
     journey: Option<Journey>,
     /// The moment in which the worker's turn began that asked last.
     now_ms: u64,
-    /// That moment in seconds since 1970, as certificates go by it.
+    /// Seconds since 1970 in that moment, as certificates go by them.
     unix_s: u64,
 }
 

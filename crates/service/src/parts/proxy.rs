@@ -173,9 +173,10 @@ impl Part for ProxyPart {
             )));
         }
         let applications = proxy::all(new.config);
+        let lines: Vec<String> = proxy::tls::needless(new.config).into_iter().collect();
         Ok(Box::new(move || {
             self.shared.iter().for_each(|shared| self.servers.replace(applications.clone(), shared));
-            Vec::new()
+            lines
         }))
     }
 

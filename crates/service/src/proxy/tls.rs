@@ -23,7 +23,8 @@ pub(crate) fn is_wanted(config: &Config) -> bool {
 pub(crate) fn needless(config: &Config) -> Option<String> {
     let proxy = &config.proxy;
     let is_set = proxy.proxy_tls_ca.is_some() || proxy.proxy_tls_name.is_some() || proxy.proxy_tls_insecure;
-    let is_needless = (is_set || proxy.proxy_tls_certificate.is_some()) && !is_wanted(config);
+    let has_identity = proxy.proxy_tls_certificate.is_some() || proxy.proxy_tls_key.is_some();
+    let is_needless = (is_set || has_identity) && !is_wanted(config);
     is_needless
         .then(|| "proxy_tls_...: no server begins with https://, so none is spoken to by TLS".to_owned())
 }

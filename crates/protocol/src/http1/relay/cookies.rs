@@ -1,6 +1,6 @@
 //! Cookies of a request that is passed on: joined, and without one that is not the application's business.
 //!
-//! It must never change a cookie that is passed on.
+//! It must never change a pair of name and value that is passed on.
 
 use crate::message::Request;
 
@@ -31,10 +31,10 @@ fn push(pair: &[u8], empty: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(pair);
 }
 
-/// The value of the first cookie of this name in a line of them.
-pub fn cookie_in<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let pair = pairs(line).find(|pair| is_named(pair, name))?;
-    Some(pair.get(name.len() + 1..).unwrap_or_default())
+/// The values of all cookies of this name in a line of them.
+pub fn cookies_in<'a>(line: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let named = pairs(line).filter(move |pair| is_named(pair, name));
+    named.map(|pair| pair.get(name.len() + 1..).unwrap_or_default())
 }
 
 fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -61,7 +61,7 @@ mod tests {
             (b"", None),
             (b" ; ;mine=a=b", Some(b"a=b")),
         ] {
-            assert_eq!(cookie_in(line, b"mine"), expected, "{}", String::from_utf8_lossy(line));
+            assert_eq!(cookies_in(line, b"mine").next(), expected, "{}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct ServerCheck {
     /// The rest of the request.
     unsent: Vec<u8>,
     reader: RelayReader,
-    /// Its TLS, if it is spoken.
+    /// The session of TLS, if that is spoken.
     secured: Option<Box<OutgoingSession>>,
     read_bytes: usize,
     /// The judgement of the head, once it is there.
@@ -49,7 +49,7 @@ impl ServerCheck {
     /// Begins a check.
     ///
     /// # Errors
-    /// It has failed already; or this host has nothing left to ask with, which says nothing of the server.
+    /// The check has failed already; or this host has nothing left to ask with, which says nothing of the server.
     pub(super) fn begin(
         server: &ServerName,
         path: &str,
@@ -105,7 +105,7 @@ impl ServerCheck {
         }
     }
 
-    /// Its time is over.
+    /// The time of the check is over.
     pub(super) fn time_out(&mut self) -> Checked {
         self.end_with("no answer in time (proxy_check_interval)")
     }

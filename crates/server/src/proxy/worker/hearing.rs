@@ -62,9 +62,10 @@ impl ProxyWorker {
         outbox: &Outbox,
     ) {
         let Some(link) = self.links.get_mut(upstream) else { return };
-        let is_forged = link.is_end_forged();
+        let is_cut = link.lacks_close_notify();
         self.hear(upstream, address, open, outbox, |reader, forwarded, _| match reader.end() {
-            Ok(_) if is_forged => Err(RelayFault::EndedInBody),
+            // A WebSocket says itself that it ends (RFC 6455, section 7).
+            Ok(_) if is_cut && !forwarded.is_tunnel => Err(RelayFault::EndedInBody),
             Ok(_) => {
                 forwarded.answer.has_ended = true;
                 Ok(Relayed::Ended { keeps: false })
@@ -80,7 +81,7 @@ impl ProxyWorker {
             && let Some(link) = self.links.get_mut(upstream)
             && let Some((plain, Ok(()))) = link.opened(upstream, bytes, outbox)
             && plain.is_empty()
-            && !link.has_said_end()
+            && !link.is_spent()
             && link.rests_for_ms(self.now_ms) < u64::from(self.shared.config.idle_ms)
         {
             return;
@@ -107,9 +108,8 @@ impl ProxyWorker {
         if !had_keys && link.has_keys() {
             go_on(open.as_deref_mut(), address, outbox);
         }
-        let answer_ms = u64::from(self.shared.config.answer_ms);
-        if !link.has_keys() && link.age_ms(self.now_ms) > answer_ms {
-            // Each piece of a handshake would begin the deadline anew.
+        if plain.is_empty() && result.is_ok() && self.is_late(upstream, address) {
+            // Each record of TLS, with data or without, would begin the deadline anew.
             let late = UpstreamLoss::TimedOut(UpstreamDeadline::Receive);
             return self.lose(upstream, address, Trouble::Lost(late), open, outbox);
         }
@@ -118,15 +118,28 @@ impl ProxyWorker {
                 relay(reader, &plain, forwarded, open)
             });
         }
-        // What came before a fault, or before the server's end, may have been the whole answer.
-        let Some(link) = self.links.get_mut(upstream).filter(|link| link.exchange == Some(address)) else {
-            return;
-        };
+        let Some(link) = self.links.get_mut(upstream) else { return };
+        let serves = link.exchange == Some(address);
+        if !plain.is_empty() {
+            link.note_heard(self.now_ms);
+        }
         match result {
+            // The data before the fault was the whole answer.
+            Err(_) if !serves => self.links.close(upstream, outbox),
             Err(fault) => self.lose(upstream, address, Trouble::Secured(fault), open, outbox),
-            Ok(()) if link.has_said_end() => self.hear_end(upstream, address, open, outbox),
+            Ok(()) if serves && link.has_close_notify() => self.hear_end(upstream, address, open, outbox),
             Ok(()) => {}
         }
+    }
+
+    /// Whether an answer is late of which no data came by TLS.
+    fn is_late(&mut self, upstream: Upstream, address: Address) -> bool {
+        let answer_ms = u64::from(self.shared.config.answer_ms);
+        let Some(link) = self.links.get_mut(upstream) else { return false };
+        let is_silent = link.silent_ms(self.now_ms) > answer_ms;
+        let awaited = |forwarded: &Forwarded| forwarded.body.has_ended && forwarded.answer.head.is_none();
+        let is_awaited = self.exchanges.get(&address).is_some_and(|forwarded| awaited(forwarded));
+        is_silent && (is_awaited || !link.has_keys())
     }
 
     /// Takes what came of an answer, and does what follows.
