@@ -58,6 +58,9 @@ pub(crate) struct Machine {
     pub(crate) seconds: u32,
 }
 
+/// Boots of a machine whose kernel falls before the script begins.
+const BOOTS_MAX: usize = 3;
+
 /// How the script ended.
 pub(crate) struct Said {
     /// Its exit status.
@@ -106,25 +109,43 @@ impl Machine {
         };
         let image = image::make(&folder, &content)?;
         let _ = std::fs::remove_dir_all(&work);
+        let mut boots = 1;
+        let outcome = loop {
+            match self.boot(&kernel.image, &image, &mut hear)? {
+                Boot::Over(outcome) => break outcome,
+                // The emulated processors of QEMU fall now and then while a kernel changes its own code; nothing
+                // of ours has run by then.
+                Boot::Fell(lines) if boots == BOOTS_MAX => break Err(lines),
+                Boot::Fell(_) => {
+                    eprintln!("guest: the kernel fell before the script began; it is booted again")
+                }
+            }
+            boots += 1;
+        };
+        let _ = std::fs::remove_dir_all(&folder);
+        outcome
+    }
+
+    /// Boots once.
+    fn boot(&self, kernel: &Path, image: &Path, hear: &mut impl FnMut(&str)) -> Result<Boot, String> {
         let mut child = self
-            .command(&kernel.image, &image)
+            .command(kernel, image)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("qemu-system-x86_64: {error}"))?;
         let printed = child.stdout.take().map(BufReader::new).ok_or("no output of QEMU")?;
         let mut console = VecDeque::new();
-        let said = listen(printed, &mut hear, &mut console);
-        let ended = child.wait();
-        let _ = std::fs::remove_dir_all(&folder);
-        said.ok_or_else(|| match ended {
-            Ok(status) => {
-                let lines = Vec::from(console).join("\n");
-                let limit_s = self.seconds;
-                format!("the machine did not come to the script's end in {limit_s} s ({status})\n{lines}")
-            }
-            Err(error) => error.to_string(),
-        })
+        let heard = listen(printed, hear, &mut console);
+        let status = child.wait().map_err(|error| error.to_string())?;
+        if let Some(said) = heard.said {
+            return Ok(Boot::Over(Ok(said)));
+        }
+        let fell = !heard.has_begun && console.iter().any(|line| line.contains("Kernel panic"));
+        let lines = Vec::from(console).join("\n");
+        let limit_s = self.seconds;
+        let why = format!("the machine did not come to the script's end in {limit_s} s ({status})\n{lines}");
+        Ok(if fell { Boot::Fell(why) } else { Boot::Over(Err(why)) })
     }
 
     /// The kernel and the modules, fetched and built if they are not there: by one process at a time, for
@@ -166,6 +187,22 @@ impl Machine {
     }
 }
 
+/// The outcome of a boot.
+enum Boot {
+    /// The script has ended, or the machine has failed for good.
+    Over(Result<Said, String>),
+    /// The kernel has fallen before the script began, with these last lines.
+    Fell(String),
+}
+
+/// Words of a machine that were heard.
+struct Heard {
+    /// How the script ended, if it did.
+    said: Option<Said>,
+    /// Whether the script has begun.
+    has_begun: bool,
+}
+
 /// QEMU's words for cards: a hub for each model, with two of them.
 fn cards(models: &[&str]) -> Vec<String> {
     let card = |(hub, model): (usize, &&str), end: usize| {
@@ -191,19 +228,15 @@ fn loads(files: &[PathBuf]) -> String {
 }
 
 /// Takes the lines between the words of the first process, and keeps the kernel's last ones in `console`.
-/// `None` if the last word does not come, or the kernel has said that a lock was taken wrongly.
-fn listen(
-    printed: impl BufRead,
-    hear: &mut impl FnMut(&str),
-    console: &mut VecDeque<String>,
-) -> Option<Said> {
+/// Nothing is said if the last word does not come, or the kernel has said that a lock was taken wrongly.
+fn listen(printed: impl BufRead, hear: &mut impl FnMut(&str), console: &mut VecDeque<String>) -> Heard {
     let (mut has_begun, mut is_faulty) = (false, false);
     for line in printed.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end_matches('\r');
         if let Some(status) = line.strip_prefix("guest: ends ") {
-            let is_good = has_begun && !is_faulty;
-            return is_good.then_some(Said { status: status.parse().ok()? });
+            let status = status.parse().ok().filter(|_| has_begun && !is_faulty);
+            return Heard { said: status.map(|status| Said { status }), has_begun };
         }
         if line.ends_with("guest: begins") {
             has_begun = true;
@@ -217,7 +250,7 @@ fn listen(
             hear(line);
         }
     }
-    None
+    Heard { said: None, has_begun }
 }
 
 /// Whether the kernel says a line: with the time before it, as in `[    1.234567] text`.
@@ -232,7 +265,7 @@ mod tests {
 
     fn heard(printed: &[u8]) -> (Option<i32>, Vec<String>, Vec<String>) {
         let (mut heard, mut console) = (Vec::new(), VecDeque::new());
-        let said = listen(printed, &mut |line| heard.push(line.to_owned()), &mut console);
+        let said = listen(printed, &mut |line| heard.push(line.to_owned()), &mut console).said;
         (said.map(|said| said.status), heard, console.into())
     }
 
