@@ -47,7 +47,7 @@ fn a_cookie_leads_to_the_same_server_in_whichever_process_and_no_further() {
             reached.extend(answers);
         }
         assert_eq!(reached.len(), 3, "{io}: clients are spread");
-        // One of a parent domain before ours is passed over.
+        // A cookie of a parent domain before ours is passed over.
         let field = format!("Cookie: staunch_sticky=old; {}\r\n", cookies[0]);
         assert!(ask(&world, &field).value("set-cookie").is_none(), "{io}: it has one");
         // A cookie that was made up is replaced, and what the application gets has none of ours.

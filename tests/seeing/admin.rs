@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{finish, serve};
 
 use crate::peer::{body, get, say, start, start_workers};
@@ -49,6 +50,7 @@ fn figures_agree_with_what_was_done() {
             }
         }
         assert!(seen.metric("process_resident_memory_bytes") > 1e6);
+        until("all content is prepared", || seen.status()["readiness"] == "ready");
         let status = seen.status();
         assert_eq!(status["workers"].as_array().expect("workers").len(), 2);
         assert_eq!(

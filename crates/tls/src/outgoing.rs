@@ -165,7 +165,8 @@ impl OutgoingSession {
         !self.connection.is_handshaking()
     }
 
-    /// Whether some of a record has come, and not all of it: what it says belongs to whatever was asked before.
+    /// Whether some of a record has come, and not all of it: what it says belongs to whatever was asked
+    /// before.
     #[must_use]
     pub fn is_amid_record(&self) -> bool {
         self.records.is_amid()

@@ -7,7 +7,8 @@ const NUMBERS_COUNT: usize = 4;
 /// A time that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The way of a request to an application, as a line may tell it. Times are in milliseconds, and `None` where there was no such moment.
+/// The way of a request to an application, as a line may tell it. Times are in milliseconds, and `None`
+/// where there was no such moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Passed<'a> {
     /// The address of the server that was asked last; empty if none was.

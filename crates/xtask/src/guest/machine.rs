@@ -113,8 +113,8 @@ impl Machine {
         let outcome = loop {
             match self.boot(&kernel.image, &image, &mut hear)? {
                 Boot::Over(outcome) => break outcome,
-                // The emulated processors of QEMU fall now and then while a kernel changes its own code; nothing
-                // of ours has run by then.
+                // The emulated processors of QEMU fall now and then while a kernel changes its own code;
+                // nothing of ours has run by then.
                 Boot::Fell(lines) if boots == BOOTS_MAX => break Err(lines),
                 Boot::Fell(_) => {
                     eprintln!("guest: the kernel fell before the script began; it is booted again")

@@ -49,7 +49,8 @@ impl ServerCheck {
     /// Begins a check.
     ///
     /// # Errors
-    /// The check has failed already; or this host has nothing left to ask with, which says nothing of the server.
+    /// The check has failed already; or this host has nothing left to ask with, which says nothing of the
+    /// server.
     pub(super) fn begin(
         server: &ServerName,
         path: &str,

@@ -258,7 +258,8 @@ impl ProxyWorker {
             self.tell_operator(&server, trouble);
         }
         // A server may close a link at rest whenever it likes.
-        let is_failure = !trouble.is_full() && !(was_used && !has_begun && trouble.is_end());
+        let is_old_end = was_used && !has_begun && trouble.is_end();
+        let is_failure = !(trouble.is_full() || is_old_end);
         self.note_health(&server, is_failure);
         if since_ms.is_some() {
             self.give_back(&server, GivenBack::Unanswered);
