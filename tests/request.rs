@@ -66,7 +66,7 @@ impl Received {
         }
         let count =
             |name: &str| self.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name)).count();
-        if !self.fields.first().is_some_and(|(name, _)| name == "Host") {
+        if self.fields.first().is_none_or(|(name, _)| name != "Host") {
             return Err("Host does not stand first (RFC 9110, 7.2)".to_owned());
         }
         if let Some(name) = ONCE.into_iter().find(|name| count(name) != 1) {

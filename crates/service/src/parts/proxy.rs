@@ -80,7 +80,9 @@ impl ProxyPart {
             faults.push("proxy_tls_insecure: servers by https:// are believed whoever they are".to_owned());
         }
         let resolver = Self::start_resolver(opening, &names)?;
-        proxy::tls::read(opening.config)?.map(|tls| shared.secure(tls));
+        if let Some(tls) = proxy::tls::read(opening.config)? {
+            shared.secure(tls);
+        }
         let known = Mutex::new((Applications::new(), names));
         faults.extend(proxy::tls::needless(opening.config));
         let servers = Arc::new(Servers { known, tls_name: opening.config.proxy.proxy_tls_name.clone() });
