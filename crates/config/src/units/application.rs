@@ -80,7 +80,7 @@ impl Application {
     }
 }
 
-/// A server of an application by HTTP, as [`server_address`] reads it, by HTTPS (`https://` before such an
+/// A server of an application by HTTP, as `server_address` reads it, by HTTPS (`https://` before such an
 /// address, whose port is 443 unless it is written), or by FastCGI: `fastcgi:` before such an address, or
 /// before the whole name of a socket file.
 ///
