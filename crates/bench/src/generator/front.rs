@@ -1,7 +1,7 @@
 //! The proxies that are compared before an application: their configurations, and one that runs.
 //!
-//! It owns the running proxies: one ends when its [`Front`] is dropped. It must never measure. Every proxy
-//! has one worker and what its documentation begins with; what a scenario asks of all of them stands in its
+//! This module owns running proxies: dropping a [`Front`] ends its process. It must never measure. Each proxy
+//! has one worker and the settings that its documentation begins with; a scenario adds to them by a
 //! [`FrontPlan`].
 
 use std::fs::{self, File};
@@ -146,9 +146,9 @@ impl Drop for Front {
 }
 
 impl Proxy {
-    /// Those that are compared by what they cost.
+    /// Proxies whose cost is compared.
     pub(super) const COMPARED: [Self; 4] = [Self::Nginx, Self::Haproxy, Self::Uring, Self::Epoll];
-    /// Those that people use today.
+    /// Other servers' proxies.
     pub(super) const PEERS: [Self; 2] = [Self::Nginx, Self::Haproxy];
     /// Our own.
     pub(super) const OURS: [Self; 2] = [Self::Uring, Self::Epoll];

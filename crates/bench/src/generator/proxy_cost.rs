@@ -1,8 +1,8 @@
 //! The scenarios `proxy-cost`: what a proxied request, a large answer, a WebSocket and a slow client cost.
 //!
-//! It owns one scenario a file, each beside nginx and HAProxy with one worker on CPU 0; applications and load
-//! stand on CPU 1. It must never judge by what a proxy says of itself: processor time and memory come from
-//! /proc.
+//! Each file below owns one scenario, measured beside nginx and HAProxy. Proxies have one worker, on CPU 0;
+//! applications and load run on CPU 1. No scenario may judge by what a proxy says of itself: processor time
+//! and memory come from /proc.
 
 mod backing;
 mod judging;

@@ -1,6 +1,7 @@
 //! An application that gives files, on CPU 1: the floor, or ours.
 //!
-//! It owns the process, which ends with its [`Backing`]. It must never measure.
+//! This module owns the application's process, which ends when its [`Backing`] is dropped. It must never
+//! measure.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ impl Backing {
     /// The floor, which answers whatever is asked with this file.
     ///
     /// # Errors
-    /// It does not start or does not answer.
+    /// The application does not start, or does not answer within ten seconds.
     pub(super) fn floor(file: &Path, setting: &Setting) -> Result<Self, String> {
         let (program, file) = (setting.programs.floor.to_string_lossy(), file.to_string_lossy());
         Self::start("/", setting, |port| {
@@ -39,7 +40,7 @@ impl Backing {
     /// Ours with the files of a folder, of which one is at `path`.
     ///
     /// # Errors
-    /// It does not start or does not answer.
+    /// The application does not start, or does not answer within ten seconds.
     pub(super) fn files(folder: &Path, path: &str, setting: &Setting) -> Result<Self, String> {
         let (program, folder) = (setting.programs.staunch.to_string_lossy(), folder.to_string_lossy());
         Self::start(path, setting, |port| {

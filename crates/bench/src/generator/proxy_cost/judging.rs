@@ -1,6 +1,6 @@
 //! Proxies one after the other, and ours beside the cheapest of the others.
 //!
-//! It owns the order of rounds and the words of bars. It must never measure.
+//! This module owns the order of rounds and the words of bars. It must never measure.
 
 use super::super::front::{Front, FrontPlan, Proxy};
 use crate::report::{Bar, Direction, ScenarioOutcome};

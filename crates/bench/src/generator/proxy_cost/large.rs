@@ -1,7 +1,7 @@
 //! The scenario `proxy-cost-large`: processor time of 1 GiB through a proxy.
 //!
-//! It owns the bar on it. HAProxy may splice; the application is ours with a file in the page cache, and curl
-//! reads as fast as it can.
+//! This scenario owns the bar on that processor time. HAProxy may splice; the application is ours with a
+//! file in the page cache, and curl reads as fast as it can.
 
 use super::super::front::{Front, FrontPlan};
 use super::backing::Backing;

@@ -1,8 +1,9 @@
 //! The scenario `proxy-cost-places`: processor time of taking a place at a server and giving it back.
 //!
-//! It owns the bar on it. Four threads do nothing else, all at one server: with a place for each, where no
-//! lock is taken, and with two places, where who finds none stands in line and leaves again. `counted` does
-//! it; its processor time is seen from outside.
+//! This scenario owns the bar on the time of one taking and giving back. Four threads do nothing else, all at
+//! one server: with a place for each thread, where no lock is taken, and with two places, where a thread that
+//! finds none joins the line and leaves it. The program `counted` does the work; its processor time is read
+//! from /proc.
 
 use std::path::PathBuf;
 use std::process::Command;

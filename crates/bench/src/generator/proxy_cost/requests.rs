@@ -1,7 +1,7 @@
 //! The scenario `proxy-cost-requests`: processor time of a proxied request over kept connections.
 //!
-//! It owns the bar on it. The application is the floor, so that the answer is there at once; wrk asks over
-//! kept connections, and the proxies keep theirs to the application.
+//! This scenario owns the bar on processor time a request. The application is the floor, so that the answer
+//! is there at once; wrk asks over kept connections, and the proxies keep theirs to the application.
 
 use super::super::front::{Front, FrontPlan};
 use super::backing::Backing;

@@ -1,9 +1,10 @@
 //! The scenario `proxy-cost-slow`: slow readers and slow senders beside an application at ten times its peak.
 //!
-//! It owns the bars on goodput beside them and on memory for each reader: that of the process and of its
-//! sockets on both sides, because a proxy may leave an answer to the kernel. Readers come first, as fast as
-//! the application answers them; memory is looked at once all of them read. Then senders come, and the crowd;
-//! the first seconds of the crowd do not count. The crowd is over before the first reader has read all.
+//! This scenario owns the bars on goodput beside slow clients and on memory for each reader: that of the
+//! process and of its sockets on both sides, because a proxy may leave an answer to the kernel. Readers
+//! come first, as fast as the application answers them; memory is looked at once all of them read. Then
+//! senders come, and the crowd; the first seconds of the crowd do not count. The crowd is over before the
+//! first reader has read all.
 
 use std::time::Duration;
 

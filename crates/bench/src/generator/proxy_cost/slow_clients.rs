@@ -1,7 +1,7 @@
 //! Clients that read or send 1 000 bytes a second, from one thread.
 //!
-//! It owns their sockets. Each has its turn once a second. A reader begins when its answer does; one that is
-//! refused is replaced. It must never measure.
+//! This module owns the clients' sockets. Each has its turn once a second. A reader begins when its answer
+//! does; one that is refused is replaced. It must never measure.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,11 +22,11 @@ const RECEIVE_BUFFER_BYTES: usize = 4096;
 /// So many readers and senders.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// Those that read an answer.
+    /// Clients that read an answer.
     pub(super) readers: usize,
     /// Length of the answer.
     pub(super) answer_bytes: usize,
-    /// Those that send a body, once they are called.
+    /// Clients that send a body, once they are called.
     pub(super) senders: usize,
     /// Length of the body.
     pub(super) body_bytes: usize,

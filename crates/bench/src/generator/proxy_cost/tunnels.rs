@@ -1,7 +1,8 @@
 //! The scenario `proxy-cost-tunnels`: memory that a proxy keeps for an idle WebSocket.
 //!
-//! It owns the bars on it. One process may hold 20 000 descriptors here, and a proxy needs two for each
-//! WebSocket, so there are 5 000. Each has carried a byte both ways before memory is looked at.
+//! This scenario owns the bars on memory a WebSocket. One process may hold 20 000 descriptors here, and a
+//! proxy needs two for each WebSocket, so there are 5 000. Each has carried a byte both ways before memory
+//! is looked at.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -17,7 +18,8 @@ use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 const TUNNELS: usize = 5_000;
-/// Those that come and go before memory is looked at first: what is made once is no memory of a WebSocket.
+/// WebSockets that come and go before memory is looked at first: what a proxy allocates once is no memory
+/// of a WebSocket.
 const FIRST_TUNNELS: usize = 200;
 const SETTLING_TIME: Duration = Duration::from_secs(5);
 const EACH: &str = "memory a WebSocket, both ends";

@@ -1,7 +1,7 @@
 //! Both ends of WebSockets through a proxy: an application that takes every upgrade, and its clients.
 //!
-//! It owns both ends, one thread accepts. No frame is written: a proxy passes bytes on as they are. It must
-//! never measure.
+//! This module owns both ends; one thread accepts. No frame is written: a proxy passes bytes on as they are.
+//! It must never measure.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -56,7 +56,7 @@ impl Upgrading {
     /// Opens so many WebSockets through a proxy, one after the other, and sends a byte each way on each.
     ///
     /// # Errors
-    /// One that is not taken, or that does not carry a byte.
+    /// A WebSocket is not taken, or does not carry a byte.
     pub(super) fn open(&self, proxy: SocketAddr, count: usize) -> Result<Vec<TcpStream>, String> {
         let mut clients = Vec::new();
         for number in 0..count {
@@ -70,7 +70,7 @@ impl Upgrading {
     /// Sends a byte each way on each of these WebSockets.
     ///
     /// # Errors
-    /// One that does not carry it.
+    /// A WebSocket does not carry the byte.
     pub(super) fn carry(&self, clients: &[TcpStream]) -> Result<(), String> {
         self.await_ends(clients.len())?;
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Upgrading {
     /// Waits until the proxy has ended every one, and forgets them.
     ///
     /// # Errors
-    /// One that stays.
+    /// A WebSocket stays open.
     pub(super) fn part(&self) -> Result<(), String> {
         let began = Instant::now();
         for end in self.ends.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
