@@ -124,17 +124,14 @@ impl Links {
         if bytes.is_empty() {
             return;
         }
-        if let Some(link) = self.all.get(&upstream) {
+        if let Some(link) = self.all.get_mut(&upstream) {
             link.reader.number(&mut bytes);
-        }
-        let bytes = match self.all.get_mut(&upstream).and_then(|link| link.secured.as_mut()) {
-            Some(session) => {
+            if let Some(session) = &mut link.secured {
                 let mut sealed = Vec::new();
                 session.send(&bytes, &mut sealed);
-                sealed
+                bytes = sealed;
             }
-            None => bytes,
-        };
+        }
         if !bytes.is_empty() {
             outbox.upstreams().send(upstream, Piece::Bytes(bytes));
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::thread::ScopedJoinHandle;
 
 use crate::resolver::{ADDRESSES_MAX, Addresses, Found};
 
@@ -80,16 +81,18 @@ fn all_at_once(
     look_up: &(impl Fn(&str) -> Result<Addresses, String> + Sync),
 ) -> Vec<(String, Result<Addresses, String>)> {
     std::thread::scope(|scope| {
-        let begun: Vec<_> = all
-            .into_iter()
-            .map(|name| {
-                scope.spawn(move || {
-                    let outcome = look_up(&name);
-                    (name, outcome)
-                })
-            })
-            .collect();
-        begun.into_iter().filter_map(|lookup| lookup.join().ok()).collect()
+        let begin = |name: String| {
+            let asked = name.clone();
+            let lookup = std::thread::Builder::new().spawn_scoped(scope, move || look_up(&asked));
+            (name, lookup)
+        };
+        let begun: Vec<_> = all.into_iter().map(begin).collect();
+        let end = |(name, lookup): (String, std::io::Result<ScopedJoinHandle<'_, _>>)| {
+            // Without a thread for it, a name is looked up behind the others.
+            let outcome = lookup.ok().and_then(|lookup| lookup.join().ok()).unwrap_or_else(|| look_up(&name));
+            (name, outcome)
+        };
+        begun.into_iter().map(end).collect()
     })
 }
 
