@@ -348,7 +348,7 @@ impl SimulatorLink {
     }
 }
 
-/// What these arguments of `staunch serve` and this file of settings say.
+/// The settings by these arguments of `staunch serve` and this file.
 fn read(root: &Path, options: &[String], settings: Option<String>) -> Result<Config, String> {
     let mut flags = Vec::new();
     let mut options = options.iter();

@@ -1,4 +1,4 @@
-//! What is told of a request that was passed on: in the access log, and to its client.
+//! The way of a request that was passed on, as the access log and its client are told it.
 //!
 //! Times are looked at for their form alone.
 

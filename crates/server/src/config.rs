@@ -103,11 +103,11 @@ pub struct SiteRules {
 pub struct Destination {
     /// Its name.
     pub application: String,
-    /// What is spoken with its servers.
+    /// The language that is spoken with the servers.
     pub wire: ProxyWire,
 }
 
-/// What is spoken with the servers of an application.
+/// The language that is spoken with the servers of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyWire {
     /// HTTP/1.1

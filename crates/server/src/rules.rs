@@ -42,7 +42,7 @@ pub(crate) struct Rules {
     proxy: Option<Arc<Destination>>,
     /// The scripts of the site, if an application runs some.
     pub(crate) scripts: Option<Scripts>,
-    /// What answers where an application runs scripts and nothing else is said.
+    /// The files that are tried where an application runs scripts and no rule says `try`.
     scripts_tries: Option<Tries>,
     paths: Vec<Rule>,
     redirects: Vec<Arc<Redirect>>,
@@ -190,7 +190,7 @@ impl Rules {
         }
     }
 
-    /// What is tried for a path because an application runs scripts for it.
+    /// The files that are tried for a path because an application runs scripts for it.
     fn scripts_tries(&self, path: &[u8]) -> Option<&Tries> {
         let tries = self.scripts_tries.as_ref()?;
         let said = self.paths.iter().rev().find(|rule| rule.proxy.is_some() && rule.glob.matches(path));

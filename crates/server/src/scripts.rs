@@ -8,14 +8,14 @@ const ENDING: &[u8] = b".php";
 /// Endings of files that hold another file in a coding.
 const CODINGS: [&[u8]; 4] = [b".br", b".gz", b".zst", b".zstd"];
 
-/// What an application by FastCGI is asked to run.
+/// The script that an application by FastCGI is asked to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ScriptCall {
     /// The document root as the application sees it; empty: it is one program, without scripts.
     pub(crate) root: Box<[u8]>,
     /// The path of the script, decoded.
     pub(crate) name: Box<[u8]>,
-    /// What stands behind it in the path.
+    /// The part of the path behind the script.
     pub(crate) path_info: Box<[u8]>,
 }
 

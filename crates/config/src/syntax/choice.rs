@@ -84,7 +84,7 @@ choices! {
     StickyWord {
         /// A number that Staunch gave it.
         Cookie = "cookie",
-        /// Its address, or the prefix of that.
+        /// The client's address, or the prefix of that.
         Client = "client",
     }
     /// Whether clients have to show a certificate.

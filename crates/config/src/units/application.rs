@@ -74,7 +74,7 @@ impl Application {
         self.servers.iter().map(|address| WiredServer { wire: self.wire, address: address.clone() })
     }
 
-    /// Its name: its servers, as they are configured.
+    /// The name of the application: its servers, as they are configured.
     pub fn name(&self) -> String {
         self.words().map(|server| server.to_string()).collect::<Vec<_>>().join(" ")
     }

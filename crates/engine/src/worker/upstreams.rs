@@ -14,7 +14,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Takes the steps that upstreams wait for.
     pub(super) fn attend_upstreams(&mut self) {
         for index in self.outbox.upstreams().take_asked() {
-            // Its slot may have come back since it was asked for.
+            // The slot may have come back since the row was asked for.
             if !self.outbox.upstreams().note(index, |row| row.is_free()) {
                 self.go_on_with(index);
             }

@@ -1,6 +1,6 @@
-//! What is passed on, read by node, h11, gunicorn, Go, nginx and Apache: as many requests as this server
-//! counted, with the same targets, hosts and bodies; and every answer that is passed on is the same to node.
-//! A seventh reader, httparse, reads each head in `tests/relay`.
+//! Requests that are passed on, read by node, h11, gunicorn, Go, nginx and Apache: as many requests as this
+//! server counted, with the same targets, hosts and bodies; and every answer that is passed on is the same
+//! to node. A seventh reader, httparse, reads each head in `tests/relay`.
 //!
 //! `STAUNCH_PAIRS` sets how many connections each reader is given.
 
@@ -127,7 +127,7 @@ enum Habit {
     MayStop,
 }
 
-/// What clients send, and what becomes of it.
+/// Bytes of clients, and the requests that are passed on for them.
 struct Pairs {
     sent: Vec<Vec<u8>>,
     passed: Vec<PassedOn>,
@@ -213,7 +213,7 @@ fn go_understands_as_many_requests_and_the_same() {
 fn nginx_understands_as_many_requests_and_the_same() {
     let Some(nginx) = servers::nginx() else { return };
     let pairs = Pairs::of(0x47);
-    // Its methods are letters in upper case.
+    // nginx takes methods of letters in upper case alone.
     pairs.compare(&nginx.read(&pairs), |request, _| match (&request.path[..], request.method) {
         (b"*", _) => Habit::Stops,
         (_, Method::Unknown) => Habit::MayStop,
@@ -225,11 +225,11 @@ fn nginx_understands_as_many_requests_and_the_same() {
 fn apache_understands_as_many_requests_and_the_same() {
     let Some(apache) = servers::apache() else { return };
     let pairs = Pairs::of(0x48);
-    // Its hosts are names as DNS has them, and a port has digits.
+    // Apache takes hosts as DNS has them, and ports with digits.
     let is_in_host = |byte: &u8| byte.is_ascii_alphanumeric() || b".-".contains(byte);
     pairs.compare(&apache.read(&pairs), |request, stream| match (&request.path[..], request.method) {
         _ if !request.host.iter().all(is_in_host) => Habit::Stops,
-        // Nor does it take port 0.
+        // Port 0 is refused too.
         _ if stream.windows(4).any(|bytes| bytes == b":0\r\n") => Habit::MayStop,
         (b"*", _) => Habit::Answers,
         (_, Method::Unknown) => Habit::MayStop,

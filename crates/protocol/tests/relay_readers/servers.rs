@@ -27,7 +27,8 @@ pub(crate) struct ReadingServer {
 }
 
 impl ReadingServer {
-    /// What it understood of each connection: `METHOD:TARGET:HOST:BODY ...`, and `error` where it stops.
+    /// Requests of each connection as the server understood them, `METHOD:TARGET:HOST:BODY ...`, and `error`
+    /// where it stops.
     pub(crate) fn read(&self, pairs: &Pairs) -> Vec<String> {
         pairs.passed.iter().map(|passed| self.understood(&passed.stream)).collect()
     }

@@ -1,9 +1,9 @@
 //! Checks: each server is asked for a page now and then, so that one that is ill is known before a client
 //! meets it.
 //!
-//! One thread makes all of them, on connections of their own: a check stands in no line, takes no place and
-//! counts as no request. It must never have two under way at one server, nor tell a server anything of a
-//! client.
+//! A single thread makes all checks, on connections of their own: a check stands in no line, takes no place
+//! and counts as no request. It must never have two under way at one server, nor tell a server anything of
+//! a client.
 
 mod server_check;
 

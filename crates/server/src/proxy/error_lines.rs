@@ -1,4 +1,4 @@
-//! What an application says of its errors, as lines for the operator.
+//! Errors that an application writes while it answers, as lines for the operator.
 //!
 //! A line must never hold a byte that a terminal would obey, and an application that complains of each
 //! request must never fill a log: it has one line a second.

@@ -39,7 +39,7 @@ pub struct ProxyServerFigures {
     pub work_s: f64,
     /// Whether requests go there.
     pub is_well: bool,
-    /// Its checks, if there were any.
+    /// Checks of the server, if there were any.
     pub check: Option<ProxyCheckFigures>,
     /// Requests refused because they could not be answered in time.
     pub refused: u64,
@@ -72,9 +72,9 @@ pub struct ProxyServerFigures {
 pub struct ProxyCheckFigures {
     /// Whether they find it well.
     pub is_well: bool,
-    /// Those that have passed.
+    /// Checks that have passed.
     pub passed: u64,
-    /// Those that have failed.
+    /// Checks that have failed.
     pub failed: u64,
     /// The last one, in words.
     pub last: String,

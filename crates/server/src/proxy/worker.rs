@@ -42,7 +42,7 @@ pub(crate) struct ProxyErrand<'a> {
 /// A worker's part of the proxy.
 pub(crate) struct ProxyWorker {
     shared: Arc<ProxyShared>,
-    /// Those that were asked for since they have changed.
+    /// Applications that requests have gone to since the settings changed last.
     applications: HashMap<Box<str>, Arc<Application>>,
     changes_seen: u64,
     exchanges: HashMap<Address, Box<Forwarded>>,
