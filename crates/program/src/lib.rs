@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod ending;
+mod failure;
 pub mod outline;
 pub mod output;
 
 pub use ending::end_at_a_panic;
+pub use failure::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure};

@@ -22,9 +22,9 @@ use staunch_confine::Identity;
 use staunch_engine::Notice;
 
 use crate::certificates::{self, Certificates};
-use crate::config::Failure;
 use figures::AcmeFigures;
 use listening::ServerEnd;
+use staunch_program::Failure;
 
 pub use process::{AgentPlan, run as run_agent};
 

@@ -29,6 +29,7 @@ use staunch_config::groups::Certificates as Told;
 use staunch_config::{Config, Site};
 use staunch_engine::{Notice, TlsSettings};
 use staunch_netio::ListenPlace;
+use staunch_program::Failure;
 use staunch_server::HttpsHosts;
 use staunch_tls::{
     CertificatePair, CertificateStore, LocalAuthority, TicketKeys, Tickets, TlsContext, WallTime,
@@ -44,7 +45,6 @@ pub use self::of_authority::{state_store, wanted_names};
 use self::state_folder::StateFolder;
 pub(crate) use self::ticket_keys::{hand_over as hand_over_tickets, take_over as take_over_tickets};
 use self::watching::{WatchedFolders, blind, unseen};
-use crate::config::Failure;
 use crate::reach::OwnAddresses;
 
 /// Protocols that are offered, the preferred first. Whoever agrees on HTTP/2 begins with its preface, by

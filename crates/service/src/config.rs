@@ -8,5 +8,5 @@ mod loader;
 mod places;
 mod test;
 
-pub use loader::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure, Loader};
+pub use loader::{Loader, of_faults, of_site_error};
 pub use test::test;

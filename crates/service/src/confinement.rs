@@ -12,9 +12,9 @@ use staunch_config::units::ListenAddress;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
+use staunch_program::Failure;
 
 use crate::certificates;
-use crate::config::Failure;
 use crate::proxy;
 
 /// The user to become, if one is named.

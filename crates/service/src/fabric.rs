@@ -24,8 +24,8 @@ use staunch_engine::{Notice, Stats};
 use staunch_server::LiveSites;
 use staunch_server::metrics::FabricFigures;
 
-use crate::config::Failure;
 use load::LoadMeter;
+use staunch_program::Failure;
 use thread::{FabricOrder, FabricThread};
 
 pub use listener::ask;

@@ -9,10 +9,9 @@ use staunch_config::groups::{Live, LiveIssuerRule, LiveTopicRule};
 use staunch_config::syntax::choice::{SyncTime, TopicKind};
 use staunch_config::{Config, Site};
 use staunch_live::token::Issuer;
+use staunch_program::Failure;
 use staunch_server::limits::LIVE_SITES_MAX;
 use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind};
-
-use crate::config::Failure;
 
 /// What is served of live data, by each site that has it. `connections_max` is how many connections there may
 /// be, `node` the number of this server among others that publish to the same topics.

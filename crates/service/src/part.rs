@@ -11,10 +11,10 @@ use std::sync::Arc;
 use staunch_config::Config;
 use staunch_confine::Identity;
 use staunch_engine::{Notice, Post, Stats};
+use staunch_program::Failure;
 use staunch_server::Mail;
 use staunch_server::metrics::ContentFigures;
 
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 
 /// The surroundings when parts are opened: nothing is bound, and the process is still the user that started

@@ -16,6 +16,7 @@ mod tests;
 use std::sync::Arc;
 
 use staunch_config::Config;
+use staunch_program::Failure;
 use staunch_server::SitesShared;
 use staunch_server::metrics::ContentFigures;
 
@@ -25,7 +26,6 @@ use self::fabric::FabricPart;
 use self::gate::GatePart;
 use self::live::LivePart;
 use self::proxy::ProxyPart;
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::part::{BeforeBinding, Commit, Leaving, NewSettings, Part, Refusal, Surroundings};
 

@@ -15,6 +15,7 @@ use staunch_config::syntax::log_line::LogLine;
 use staunch_config::syntax::text::{AdminAddress, Output};
 use staunch_confine::Identity;
 use staunch_engine::Engine;
+use staunch_program::Failure;
 use staunch_server::log::{
     AccessLog, ErrorLog, Field, Format, LineQueue, LogError, LogSettings, Notice, PreparedAccessLog,
     PreparedErrorLog, Target,
@@ -23,7 +24,6 @@ use staunch_server::metrics::Sources;
 use staunch_server::{About, Admin, MoreMetrics};
 
 use crate::admin::{AdminDoor, Listener};
-use crate::config::Failure;
 use crate::parts::Parts;
 
 /// How long the end of the process waits for the last lines of the access log.

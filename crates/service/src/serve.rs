@@ -8,11 +8,12 @@ use staunch_config::syntax::choice;
 use staunch_confine::Identity;
 use staunch_engine::{Engine, Notice, Settings, StartError};
 use staunch_netio::memory;
+use staunch_program::Failure;
 use staunch_server::{About, Front, FrontParts, Mail, StatusPage};
 
 use crate::banner::{self, Told};
 use crate::behind_khttpd;
-use crate::config::{Failure, Loader};
+use crate::config::Loader;
 use crate::confinement;
 use crate::life::{Duties, Takeover};
 use crate::part::{BeforeBinding, Surroundings};

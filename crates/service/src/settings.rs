@@ -13,11 +13,11 @@ use staunch_config::units::ListenAddress;
 use staunch_engine::{IoChoice, Pressure, Settings};
 use staunch_netio::host::cpu;
 use staunch_netio::{ListenPlace, socket};
+use staunch_program::Failure;
 use staunch_protocol::Timeouts;
 
 use crate::certificates;
 use crate::clients;
-use crate::config::Failure;
 use crate::proxy;
 
 /// What the engine is to do, as far as the system allows it. `handed` are the sockets that were handed over,

@@ -13,10 +13,10 @@ use staunch_acme::{AttemptOutcome, NameRecord, Store};
 use staunch_config::Config;
 use staunch_config::units;
 use staunch_netio::clock;
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_service::certificates::{self, Listed, now_unix_s};
 
-use crate::config::{Failure, Loader};
+use crate::config::Loader;
 
 /// Pause between two looks for the outcome of a renewal.
 const LOOK: Duration = Duration::from_millis(100);

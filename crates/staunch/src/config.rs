@@ -11,4 +11,4 @@ pub(crate) use arguments::{Arguments, ProxyArguments};
 pub(crate) use show::{ConfigCommand, run};
 pub(crate) use test::run as test;
 
-pub(crate) use staunch_service::config::{CODE_CONFIGURATION, CODE_NO_RIGHT, Failure, Loader};
+pub(crate) use staunch_service::config::Loader;

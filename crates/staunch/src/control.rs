@@ -15,10 +15,10 @@ use clap::Args;
 use rustix::process::Signal;
 use staunch_config::units;
 use staunch_netio::clock;
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_service::life::ReloadNote;
 
-use crate::config::{Failure, Loader};
+use crate::config::Loader;
 use whereabouts::Whereabouts;
 
 pub(crate) use status::{StatusArguments, status};

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use staunch_program::Failure;
 use staunch_program::outline::Outline;
 use staunch_program::output::remark;
-
-use crate::config::Failure;
 
 /// The file that is looked for.
 const FILE: &str = "staunch-load";

@@ -6,14 +6,11 @@ mod command_line;
 mod config;
 mod control;
 mod doctor;
-mod dostp;
 mod gate;
 mod instruments;
-mod kernel;
 mod manual;
 mod password;
 mod processes;
-mod publish;
 mod screen;
 mod serve;
 mod token;
@@ -24,9 +21,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
-use staunch_program::{end_at_a_panic, output};
-
-use crate::config::Failure;
+use staunch_program::{Failure, end_at_a_panic, output};
 
 /// A web server for crowds: files served from prepared content, at full rate.
 #[derive(Parser)]
@@ -86,7 +81,7 @@ enum Subcommands {
     #[command(hide = true)]
     NameResolver(processes::ResolverArguments),
     /// Publish to the live data of a server
-    Publish(publish::Arguments),
+    Publish(staunch_publishing::Arguments),
     /// Offer load to a server over HTTP/1.1, plain or by TLS, and say what came of it
     Load(instruments::Words),
     /// Shed connections that cannot be served, before the kernel pays for them
@@ -100,9 +95,9 @@ enum Subcommands {
     /// Server models in their plainest form, to be compared
     Lab(instruments::Words),
     /// Speak to other nodes of this LAN without IP: the lean transport, and its tools
-    Dostp(dostp::Arguments),
+    Dostp(staunch_dostp_tools::Arguments),
     /// Have the kernel itself serve a folder: khttpd, loaded, seen and unloaded
-    Kernel(kernel::Arguments),
+    Kernel(staunch_kmod::Arguments),
     /// Print completions for a shell
     Completions(manual::Completions),
     /// Write the manual pages
@@ -147,15 +142,15 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::CertificateAgent(arguments)) => arguments.run().map(done),
         Some(Subcommands::UpgradeStarter(arguments)) => arguments.run().map(done),
         Some(Subcommands::NameResolver(arguments)) => arguments.run().map(done),
-        Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
+        Some(Subcommands::Publish(arguments)) => staunch_publishing::run(&arguments).map(done),
         Some(Subcommands::Load(words)) => Err(instruments::start("load", &words)),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
         Some(Subcommands::Model(words)) => Err(instruments::start("model", &words)),
         Some(Subcommands::Top(arguments)) => top::run(&arguments),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Lab(words)) => Err(instruments::start("lab", &words)),
-        Some(Subcommands::Dostp(arguments)) => dostp::run(arguments),
-        Some(Subcommands::Kernel(arguments)) => kernel::run(&arguments),
+        Some(Subcommands::Dostp(arguments)) => staunch_dostp_tools::run(arguments),
+        Some(Subcommands::Kernel(arguments)) => staunch_kmod::run(&arguments),
         Some(Subcommands::Completions(wanted)) => {
             manual::completions(whole()?, &wanted);
             Ok(ExitCode::SUCCESS)

@@ -8,9 +8,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use staunch_netio::clock;
-use staunch_program::output;
-
-use crate::config::Failure;
+use staunch_program::{Failure, output};
 
 /// For which shell.
 #[derive(Args)]

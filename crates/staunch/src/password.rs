@@ -8,11 +8,9 @@ use std::io::{IsTerminal, Read};
 
 use clap::{Args, ValueEnum};
 use console::Term;
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_server::limits::BCRYPT_COST_MAX;
 use staunch_server::{Hashing, SALT_BYTES, hash_password};
-
-use crate::config::Failure;
 
 /// Longest password that is read.
 const PASSWORD_BYTES_MAX: u64 = 4096;

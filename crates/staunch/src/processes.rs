@@ -5,11 +5,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use staunch_program::Failure;
 use staunch_service::acme::{self, AgentPlan};
 use staunch_service::life;
 use staunch_service::resolver::{self, ResolverPlan};
-
-use crate::config::Failure;
 
 /// Arguments of the agent that looks after certificates.
 #[derive(Args, Debug)]

@@ -1,6 +1,8 @@
 //! `staunch serve` and `staunch proxy`: run a server, or test its settings.
 
-use crate::config::{self, Arguments, Failure, ProxyArguments};
+use staunch_program::Failure;
+
+use crate::config::{self, Arguments, ProxyArguments};
 
 /// Serves until the server is ended.
 ///

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use staunch_live::limits::TOKEN_BYTES_MAX;
 use staunch_live::token::{Issuer, Key, Making, TokenFault, make, read_parts, verify};
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_service::live;
 
-use crate::config::{Failure, Loader};
+use crate::config::Loader;
 
 /// The commands of `staunch token`.
 #[derive(Args, Debug)]

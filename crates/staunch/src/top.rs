@@ -17,13 +17,12 @@ use clap::Args;
 use console::Term;
 use staunch_config::units;
 use staunch_netio::clock;
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_server::metrics::Snapshot;
 
 use figures::Rates;
 pub(crate) use view::uptime;
 
-use crate::config::Failure;
 use crate::control;
 use crate::screen::{self, Screen};
 

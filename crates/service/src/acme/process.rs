@@ -20,8 +20,8 @@ use staunch_config::Config;
 use staunch_config::syntax::Scalar as _;
 use staunch_config::syntax::choice::Sandbox as Choice;
 use staunch_confine::Identity;
+use staunch_program::Failure;
 
-use crate::config::Failure;
 use crate::confinement;
 
 /// The hidden subcommand of `staunch` that runs the agent.

@@ -13,10 +13,10 @@ use staunch_config::Config;
 use staunch_config::groups::ClientAuth;
 use staunch_config::syntax::choice::ClientAuthMode;
 use staunch_engine::Notice;
+use staunch_program::Failure;
 use staunch_tls::{CertificatePolicy, ClientAuthority, ClientAuthorityFault, SitePolicy, TlsContext};
 
 use super::named_files::read_file;
-use crate::config::Failure;
 
 /// An authority is warned about when fewer days are left.
 const WARNED_DAYS: u64 = 30;

@@ -8,10 +8,9 @@ use std::path::Path;
 
 use staunch_config::Config;
 use staunch_config::groups::{CertificateFiles, Certificates as Told};
+use staunch_program::Failure;
 use staunch_tls::{CertificatePair, PairFault};
 use zeroize::Zeroizing;
-
-use crate::config::Failure;
 
 /// A certificate is warned about when less than one part in so many of its life is left.
 pub(super) const WARNED_PART: u64 = 3;

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use staunch_acme::Store;
 use staunch_config::Config;
 use staunch_config::groups::Certificates as Told;
+use staunch_program::Failure;
 use staunch_tls::CertificatePair;
 
 use super::state_folder::StateFolder;
-use crate::config::Failure;
 
 /// Names for which the settings ask for a certificate by ACME, each once. IPv6 addresses stand without
 /// brackets.

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use staunch_acme::Store;
 use staunch_config::Config;
+use staunch_program::Failure;
 use staunch_tls::LocalAuthority;
 use zeroize::Zeroizing;
-
-use crate::config::Failure;
 
 /// The key and the certificate of the local authority.
 const AUTHORITY_FILE: &str = "local-authority.pem";

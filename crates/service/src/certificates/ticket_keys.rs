@@ -16,12 +16,12 @@ use std::time::SystemTime;
 use rustix::fs::OFlags;
 use staunch_config::Config;
 use staunch_engine::Notice;
+use staunch_program::Failure;
 use staunch_tls::limits::TICKET_FILES_MAX;
 use staunch_tls::{TicketFault, TicketKeys, Tickets};
 use zeroize::Zeroizing;
 
 use super::sealed_memory;
-use crate::config::Failure;
 
 /// Bytes that are read of a file at most: one more than the longest form has, which tells a longer one.
 const FILE_BYTES_MAX: usize = 81;

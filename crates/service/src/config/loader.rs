@@ -2,76 +2,31 @@
 //!
 //! A loader is kept for as long as the server lives, and asked again when the file has changed.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use staunch_config::{Config, Faults, File, Sources};
+use staunch_program::Failure;
 use staunch_server::SiteError;
 
 use super::exposure;
 use super::places::plain;
 
-/// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
-pub const CODE_CONFIGURATION: u8 = 78;
-/// Exit code for a command that was called wrongly.
-const CODE_USAGE: u8 = 2;
-/// Exit code for a missing right (`EX_NOPERM` of sysexits.h).
-pub const CODE_NO_RIGHT: u8 = 77;
-/// Exit code for what went wrong on the way.
-const CODE_FAILURE: u8 = 1;
-
 /// Settings of the service, as the package installs them.
 const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
 
-/// Why a command ends, and with which code.
-#[derive(Debug)]
-pub struct Failure {
-    /// What the process ends with.
-    pub code: u8,
-    /// Sentences for the one who called it, one per line.
-    pub text: String,
-}
-
-impl Failure {
-    /// The configuration is to blame.
-    pub fn configuration(text: impl Into<String>) -> Self {
-        Self { code: CODE_CONFIGURATION, text: text.into() }
-    }
-
-    /// A right is missing.
-    pub fn no_right(text: impl Into<String>) -> Self {
-        Self { code: CODE_NO_RIGHT, text: text.into() }
+/// Why settings with these faults cannot be used; wrong flags alone are a wrong call.
+pub fn of_faults(faults: &Faults) -> Failure {
+    match faults.only_flags() {
+        true => Failure::usage(faults.to_string()),
+        false => Failure::configuration(faults.to_string()),
     }
 }
 
-/// What went wrong on the way.
-impl From<String> for Failure {
-    fn from(text: String) -> Self {
-        Self { code: CODE_FAILURE, text }
-    }
-}
-
-impl From<Faults> for Failure {
-    fn from(faults: Faults) -> Self {
-        let code = if faults.only_flags() { CODE_USAGE } else { CODE_CONFIGURATION };
-        Self { code, text: faults.to_string() }
-    }
-}
-
-impl From<SiteError> for Failure {
-    fn from(error: SiteError) -> Self {
-        match error {
-            SiteError::Rule { .. } | SiteError::Hosts(_) => Self::configuration(error.to_string()),
-            SiteError::Root { .. } | SiteError::Confinement | SiteError::Thread(_) => {
-                error.to_string().into()
-            }
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
+/// Why a site cannot be served.
+pub fn of_site_error(error: &SiteError) -> Failure {
+    match error {
+        SiteError::Rule { .. } | SiteError::Hosts(_) => Failure::configuration(error.to_string()),
+        SiteError::Root { .. } | SiteError::Confinement | SiteError::Thread(_) => error.to_string().into(),
     }
 }
 
@@ -150,7 +105,7 @@ impl Loader {
         let sources = self.sources()?;
         let mut reading = staunch_config::read_whole(&sources);
         exposure::look(&mut reading);
-        Ok(reading.end(sources.file.as_ref())?)
+        reading.end(sources.file.as_ref()).map_err(|faults| of_faults(&faults))
     }
 }
 

@@ -1,8 +1,9 @@
 //! A test of settings: whether they would do, without touching a socket or a log.
 
+use staunch_program::Failure;
 use staunch_server::SitesShared;
 
-use super::loader::{Failure, Loader};
+use super::loader::{Loader, of_faults};
 use super::{exposure, places};
 use crate::{certificates, fabric, live, proxy, settings, sites};
 
@@ -55,7 +56,7 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     }
     reading.config = config;
     reading.end(file).map_err(|faults| {
-        let mut failure = Failure::from(faults);
+        let mut failure = of_faults(&faults);
         // Settings that can be read and yet not be used are no wrong call, whoever gave them.
         if is_read {
             failure.code = Failure::configuration("").code;

@@ -12,9 +12,8 @@ use staunch_config::syntax::choice::{FabricBackend, FabricMode};
 use staunch_dostp::{Backend, Lent, Mode, Options, SECRET_BYTES, Secrets, Socket, Wait, read_secret};
 use staunch_engine::Notice;
 use staunch_live::{Grants, Pattern, TopicName};
+use staunch_program::Failure;
 use staunch_server::metrics::{FabricFigures, FabricLoad};
-
-use crate::config::Failure;
 
 /// The port of the fabric, on every node.
 pub(super) const PORT: u16 = 5290;

@@ -19,10 +19,10 @@ use rustix::net::{
 };
 use staunch_confine::Identity;
 use staunch_netio::handover as descriptors;
+use staunch_program::Failure;
 
 use super::handover;
 use super::program::Program;
-use crate::config::Failure;
 
 /// The hidden subcommand of `staunch` that runs it.
 const WORD: &str = "upgrade-starter";

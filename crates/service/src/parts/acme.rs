@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
+use staunch_program::Failure;
 
 use crate::acme::{self, Agent};
 use crate::certificates::{self, Certificates};
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::part::{BeforeBinding, Commit, Leaving, NewSettings, Part, Refusal, Surroundings};
 

@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 use staunch_config::Config;
 use staunch_engine::{Notice, TlsSettings};
 use staunch_netio::ListenPlace;
+use staunch_program::Failure;
 use staunch_server::HttpsHosts;
 use staunch_server::metrics::ContentFigures;
 
 use crate::certificates::{self, Certificates, Pairs};
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use staunch_program::Failure;
 use staunch_server::metrics::ContentFigures;
 
 use super::live::{Follower, LivePart};
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::fabric::{OpenFabric, ServedFabric};
 use crate::part::{BeforeBinding, Leaving, Part, Surroundings};

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use staunch_config::Config;
+use staunch_program::Failure;
 
-use crate::config::Failure;
 use crate::gate::{ServedGate, WorkingGate};
 use crate::part::{BeforeBinding, Part, Surroundings};
 

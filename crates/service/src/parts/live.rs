@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use staunch_config::{Config, Site};
+use staunch_program::Failure;
 use staunch_server::metrics::ContentFigures;
 use staunch_server::{LiveConfig, LiveError, LiveShared, LiveSites};
 
-use crate::config::Failure;
 use crate::descriptors::Descriptors;
 use crate::live;
 use crate::part::{BeforeBinding, Commit, Leaving, NewSettings, Part, Refusal, Surroundings};

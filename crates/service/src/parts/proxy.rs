@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
+use staunch_program::Failure;
 use staunch_server::ProxyShared;
 use staunch_server::metrics::ContentFigures;
 
-use crate::config::Failure;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
 use crate::proxy::{Applications, Names};
 use crate::resolver::{self, Beginning, Found, Resolver};

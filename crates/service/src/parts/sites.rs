@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use staunch_program::Failure;
 use staunch_server::metrics::ContentFigures;
 use staunch_server::{SiteError, SitesShared};
 
-use crate::config::Failure;
+use crate::config::of_site_error;
 use crate::part::{BeforeBinding, Commit, NewSettings, Part, Refusal, Surroundings};
 use crate::sites;
 
@@ -16,12 +17,12 @@ use crate::sites;
 /// A site alone that cannot be opened, or rules that contradict each other.
 pub(super) fn open(opening: &BeforeBinding<'_>) -> Result<Arc<SitesShared>, Failure> {
     let sites = SitesShared::open_what_can_be(sites::of(opening.config), Arc::clone(opening.notice));
-    Ok(sites?)
+    sites.map_err(|error| of_site_error(&error))
 }
 
 impl Part for SitesShared {
     fn start(&self, around: &Surroundings<'_>) -> Result<Vec<String>, Failure> {
-        Self::start(self, &around.post)?;
+        Self::start(self, &around.post).map_err(|error| of_site_error(&error))?;
         Ok(Vec::new())
     }
 

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use staunch_config::Config;
 use staunch_config::units::{ServerAddress, Wire};
+use staunch_program::Failure;
 use staunch_tls::{OutgoingTls, OutgoingTrust, is_certificate_name};
-
-use crate::config::Failure;
 
 /// The only protocol that is spoken with servers (RFC 7301).
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];

@@ -11,11 +11,11 @@ use staunch_acme::Line;
 use staunch_config::syntax::Scalar as _;
 use staunch_config::syntax::choice::Sandbox as Choice;
 use staunch_engine::monotonic_ns;
+use staunch_program::Failure;
 
 use super::lookup::{Addresses, look_up};
 use super::message::{Found, ToServer};
 use super::plan::ResolverPlan;
-use crate::config::Failure;
 use crate::confinement;
 
 /// Names are shared by so many threads: a name whose servers of DNS are silent keeps the others of its thread

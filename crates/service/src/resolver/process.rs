@@ -17,11 +17,11 @@ use staunch_acme::Line;
 use staunch_config::syntax::choice::Sandbox as Choice;
 use staunch_confine::Identity;
 use staunch_engine::monotonic_ns;
+use staunch_program::Failure;
 
 use super::looking;
 use super::message::ToServer;
 use super::plan::ResolverPlan;
-use crate::config::Failure;
 
 /// The shortest time between two lookups of a name, in milliseconds: whatever is set, servers of DNS are
 /// others' machines.

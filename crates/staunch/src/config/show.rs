@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Config, File, reference};
-use staunch_program::output;
+use staunch_program::{Failure, output};
+use staunch_service::config::of_faults;
 
-use super::Failure;
 use super::arguments::Flags;
 
 /// What is asked.
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
         Question::Example => reference::EXAMPLE.to_owned(),
         Question::Show(show) => {
             let sources = show.flags.0.or_service().sources()?;
-            let config = staunch_config::read(&sources)?;
+            let config = staunch_config::read(&sources).map_err(|faults| of_faults(&faults))?;
             if show.json {
                 format!("{:#}\n", as_json(&config, sources.file.as_ref()))
             } else {

@@ -1,8 +1,9 @@
 //! `-t`: prints whether the settings would do.
 
+use staunch_program::Failure;
 use staunch_program::output::remark;
 
-use super::{Failure, Loader};
+use super::Loader;
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///

@@ -7,11 +7,10 @@ use clap::Args;
 use serde::Serialize;
 use staunch_config::units::show_size;
 use staunch_figures::words;
-use staunch_program::output;
+use staunch_program::{Failure, output};
 use staunch_server::metrics::{Readiness, Snapshot};
 
 use super::whereabouts::{Whereabouts, Which};
-use crate::config::Failure;
 use crate::top::{fetch, uptime};
 
 const NOT_RUNNING: u8 = 3;

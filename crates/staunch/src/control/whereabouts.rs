@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use staunch_program::Failure;
 use staunch_server::metrics::ReloadFigures;
 use staunch_service::life::ReloadNote;
 
-use crate::config::{Failure, Loader};
+use crate::config::Loader;
 use crate::top::fetch;
 
 use super::server::Server;
