@@ -119,7 +119,11 @@ fn measure(
     let wanted = Wanted::new(scenarios, kinds, arguments.staunch.as_deref());
     let programs = wanted.build(root, &target)?;
     report.versions.extend(wanted.versions(&programs));
-    for scenario in scenarios {
+    let so_far = scratch.join("so-far.json");
+    for (index, scenario) in scenarios.iter().enumerate() {
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{}: {} of {}", scenario.name, index + 1, scenarios.len());
+        }
         let setting = Setting {
             root: root.to_path_buf(),
             scratch: scratch.clone(),
@@ -132,6 +136,8 @@ fn measure(
         };
         report.outcomes.push((scenario.run)(&setting));
         setting.progress.finish_and_clear();
+        // A run that is ended half-way leaves what it has measured: `bench --from` shows it.
+        write(&so_far, &(to_json(&report)? + "\n"))?;
     }
     shorten_paths(&mut report, root, &target);
     print!("{}", terminal::text(&report, std::io::stdout().is_terminal()));
