@@ -4,7 +4,7 @@
 
 use staunch_netio::Outgoing;
 
-use crate::limits::{COPIED_BYTES_MAX, SPARE_BYTES_MAX, SPARE_OUTGOINGS_MAX};
+use crate::limits::{COPIED_BYTES_MAX, SPARE_BYTES_MAX, SPARE_OUTGOINGS_MAX, STREAMED_BYTES};
 
 /// The containers of one worker.
 #[derive(Debug)]
@@ -40,7 +40,8 @@ impl Spare {
     #[inline]
     pub(crate) fn put(&mut self, mut outgoing: Box<Outgoing>) {
         if !outgoing.is_empty() {
-            outgoing.clear(COPIED_BYTES_MAX);
+            let has_room = self.bytes + STREAMED_BYTES <= self.bytes_max;
+            outgoing.clear(if has_room { STREAMED_BYTES } else { COPIED_BYTES_MAX });
         }
         let bytes = self.bytes + outgoing.kept_bytes();
         if self.containers.len() < SPARE_OUTGOINGS_MAX && bytes <= self.bytes_max {

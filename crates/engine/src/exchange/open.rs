@@ -125,6 +125,22 @@ impl Open<'_> {
         if wanted_bytes > 0 {
             self.state.body_bytes += self.outlet.push(piece, &mut self.state.body);
         }
+        self.end_pushing(wanted_bytes)
+    }
+
+    /// As [`Open::push`], with bytes that are copied once, to where they are sent from.
+    pub fn push_copied(&mut self, bytes: &[u8]) -> bool {
+        if self.state.end.is_some() {
+            return false;
+        }
+        if !bytes.is_empty() {
+            self.state.body_bytes += self.outlet.push_copied(bytes, &mut self.state.body);
+        }
+        self.end_pushing(bytes.len() as u64)
+    }
+
+    /// Whether there is room for more, behind a piece of so many bytes. Far too many end the answer.
+    fn end_pushing(&mut self, wanted_bytes: u64) -> bool {
         if self.outlet.length_bytes() > OPEN_BYTES_MAX.saturating_add(wanted_bytes) {
             self.state.end = Some(Ended::Overrun);
         }
@@ -186,9 +202,8 @@ impl Open<'_> {
     }
 
     /// The request is needed no more: it is given back with all that is held for the exchange beside its
-    /// slot, and its end is told without it. For an answer that goes on for long, throws away what its peer
-    /// sends ([`Open::ignore_input`]), and of which nothing is noted as held from now on. Nothing happens in
-    /// HTTP/2, nor before the body of the request has come.
+    /// slot, and its end is told without it. For an answer that goes on for long, without a length of its body,
+    /// and of which nothing is noted as held at present. Nothing happens in HTTP/2.
     pub fn release_request(&mut self) {
         self.state.releases_request = true;
     }

@@ -6,6 +6,8 @@ use staunch_netio::Outgoing;
 use staunch_protocol::Fields;
 use staunch_protocol::http1::BodyOut;
 
+use crate::limits::{COPIED_BYTES_MAX, STREAMED_BYTES};
+
 use super::piece::Piece;
 use super::pieces::Pieces;
 
@@ -54,6 +56,27 @@ impl Outlet<'_> {
                 count
             }
         }
+    }
+
+    /// Adds a copy of bytes of this body, as far as it has room for them. Gives how many.
+    pub(super) fn push_copied(&mut self, bytes: &[u8], body: &mut BodyOut) -> u64 {
+        let Self::Connection(outgoing) = self else {
+            return self.push(Piece::Bytes(bytes.to_vec()), body);
+        };
+        let count = body.begin_piece(bytes.len() as u64, outgoing.bytes());
+        if count > 0 {
+            let own = outgoing.bytes();
+            let needed_bytes = own.len() + count as usize;
+            if needed_bytes > own.capacity()
+                && needed_bytes > COPIED_BYTES_MAX
+                && needed_bytes <= STREAMED_BYTES
+            {
+                own.reserve_exact(STREAMED_BYTES - own.len());
+            }
+            own.extend_from_slice(&bytes[..count as usize]);
+            body.end_piece(outgoing.bytes());
+        }
+        count
     }
 
     /// Adds a piece that carries its framing already.

@@ -264,7 +264,7 @@ impl RelayedAnswer {
     /// Sends a piece, or keeps it behind those that wait.
     pub(super) fn pass(&mut self, piece: &[u8], open: &mut Open<'_>) {
         if self.kept.is_empty() && open.has_room() {
-            open.push(Piece::Bytes(piece.to_vec()));
+            open.push_copied(piece);
         } else {
             self.keep(piece);
         }
