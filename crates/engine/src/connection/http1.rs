@@ -115,7 +115,7 @@ impl Port for OnlyPort<'_> {
     }
 
     fn rest(&mut self) {
-        if let Some(under_way) = self.exchanges.one_mut().filter(|_| !self.session.is_reading()) {
+        if let Some(under_way) = self.exchanges.one_mut() {
             under_way.rest();
         }
     }

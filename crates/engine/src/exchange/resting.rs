@@ -27,6 +27,9 @@ const CHUNKED: u8 = 1;
 const WANTS_ROOM: u8 = 2;
 const CONCLUDED: u8 = 4;
 const TUNED: u8 = 8;
+/// What the peer sends goes to the handler, which may want nothing at present.
+const HEARS: u8 = 32;
+const HELD: u8 = 64;
 /// The seventeenth bit of the count of ignored bytes.
 const IGNORED_MUCH: u8 = 16;
 
@@ -39,8 +42,7 @@ const IGNORED_COUNTED_MAX: u64 = (1 << 17) - 1;
 const _: () = assert!(IGNORED_BYTES_MAX < IGNORED_COUNTED_MAX);
 
 impl Resting {
-    /// Whether an answer can begin to rest: its body has no length of its own, and nothing of the request is
-    /// awaited or held.
+    /// Whether an answer can begin to rest: its body has no length of its own, and nothing is held.
     pub(crate) fn can_be(state: &OpenState) -> bool {
         Self::can_stay(state) && state.handler_bytes == 0
     }
@@ -48,8 +50,6 @@ impl Resting {
     /// Whether an answer may go on resting, although the handler holds something for it now.
     fn can_stay(state: &OpenState) -> bool {
         matches!(state.body, BodyOut::Chunked | BodyOut::UntilClose)
-            && !state.held
-            && state.ignored_bytes.is_some()
     }
 
     /// An answer that rests from now on.
@@ -69,6 +69,8 @@ impl Resting {
             (state.concluded, CONCLUDED),
             (state.is_tuned, TUNED),
             (ignored_bytes >> 16 != 0, IGNORED_MUCH),
+            (state.ignored_bytes.is_none(), HEARS),
+            (state.held, HELD),
         ];
         self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
         let held_kib = state.handler_bytes.div_ceil(1024).min(usize::from(u16::MAX)) as u64;
@@ -83,15 +85,21 @@ impl Resting {
         OpenState {
             body: if has(CHUNKED) { BodyOut::Chunked } else { BodyOut::UntilClose },
             wants_room: has(WANTS_ROOM),
-            held: false,
+            held: has(HELD),
             end: self.end,
             concluded: has(CONCLUDED),
             body_bytes: self.lengths & BODY_BYTES_MAX,
             handler_bytes: self.held_bytes(),
-            ignored_bytes: Some(u64::from(has(IGNORED_MUCH)) << 16 | u64::from(self.ignored_bytes)),
+            ignored_bytes: (!has(HEARS))
+                .then(|| u64::from(has(IGNORED_MUCH)) << 16 | u64::from(self.ignored_bytes)),
             is_tuned: has(TUNED),
             releases_request: false,
         }
+    }
+
+    /// Whether the handler wants what the peer sends.
+    pub(crate) fn takes_body(&self) -> bool {
+        self.marks & (HEARS | HELD) == HEARS && self.end.is_none()
     }
 
     /// Bytes that the handler holds for the answer, in whole KiB.
@@ -127,6 +135,7 @@ mod tests {
                 handler_bytes: number * 1024,
                 ignored_bytes: Some([7, IGNORED_BYTES_MAX, IGNORED_BYTES_MAX + 7][number]),
                 is_tuned: number == 2,
+                held: number == 2,
                 ..OpenState::new(body)
             };
             assert_eq!(Resting::can_be(&state), number == 0);
@@ -151,12 +160,22 @@ mod tests {
     }
 
     #[test]
-    fn what_awaits_something_cannot_rest() {
+    fn an_answer_at_rest_may_hear_its_peer() {
+        let hears = OpenState::new(BodyOut::UntilClose);
+        let others = [
+            OpenState { ignored_bytes: Some(0), ..hears },
+            OpenState { held: true, ..hears },
+            OpenState { end: Some(Ended::Complete), ..hears },
+        ];
+        let takes = |state: &OpenState| Resting::new(state, Status::OK, Owner(0)).takes_body();
+        assert!(takes(&hears) && !others.iter().any(takes));
+    }
+
+    #[test]
+    fn what_holds_something_cannot_rest() {
         let state = OpenState { ignored_bytes: Some(0), ..OpenState::new(BodyOut::Chunked) };
         assert!(Resting::can_be(&state));
         let others = [
-            OpenState { ignored_bytes: None, ..state },
-            OpenState { held: true, ..state },
             OpenState { handler_bytes: 1, ..state },
             OpenState { body: BodyOut::Length(1), ..state },
             OpenState { body: BodyOut::Nothing, ..state },

@@ -60,7 +60,11 @@ impl UnderWay {
 
     /// Whether the body of the request may come now, if any is left.
     pub(crate) fn takes_body(&self) -> bool {
-        matches!(self, Self::Exchange(exchange) if exchange.takes_body())
+        match self {
+            Self::Exchange(exchange) => exchange.takes_body(),
+            Self::Resting(resting) => resting.takes_body(),
+            Self::Nothing => false,
+        }
     }
 
     /// The most that is collected of the request's body, and what was, if it is to be.

@@ -37,8 +37,6 @@ pub(super) struct Forwarded {
     pub(super) asks_upgrade: bool,
     /// Whether it is worked on beside the places of its server.
     pub(super) is_beside: bool,
-    /// Both ends speak another protocol by now.
-    pub(super) is_tunnel: bool,
     pub(super) stage: ForwardStage,
     /// By what its client stays with a server, and the cookie for that.
     pub(super) stay: Option<Stay>,
@@ -156,7 +154,6 @@ impl Forwarded {
             asks_upgrade: call.is_none() && asks_upgrade(request),
             call,
             is_beside: false,
-            is_tunnel: false,
             stage: ForwardStage::Apart,
             stay: None,
             head: Vec::new(),
@@ -290,6 +287,11 @@ impl RelayedAnswer {
 
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
+    }
+
+    /// Whether there is anything of it that was not passed on or told.
+    pub(super) fn holds_anything(&self) -> bool {
+        !self.kept.is_empty() || self.has_ended || self.is_cut || self.is_held
     }
 
     /// Takes all that is kept as one piece.

@@ -39,6 +39,8 @@ pub(super) struct Links {
     all: HashMap<Upstream, ServerLink>,
     /// Those at rest, by server; the one that rested last stands last.
     at_rest: HashMap<usize, Vec<Upstream>>,
+    /// Links that tunnels have.
+    given: usize,
 }
 
 /// The address of what is known of a server: a link keeps that from being another's.
@@ -137,16 +139,6 @@ impl Links {
         }
     }
 
-    /// Sends nothing more; the server may go on.
-    pub(super) fn end(&mut self, upstream: Upstream, outbox: &Outbox) {
-        if let Some(session) = self.all.get_mut(&upstream).and_then(|link| link.secured.as_mut()) {
-            let mut sealed = Vec::new();
-            session.close(&mut sealed);
-            outbox.upstreams().send(upstream, Piece::Bytes(sealed));
-        }
-        outbox.upstreams().end(upstream);
-    }
-
     /// Whether more of a body may be sent: not before there are keys, or it would be kept without a bound.
     pub(super) fn has_room(&self, upstream: Upstream, outbox: &Outbox) -> bool {
         let has_keys = self.all.get(&upstream).is_none_or(ServerLink::has_keys);
@@ -155,7 +147,7 @@ impl Links {
 
     /// A link serves nobody any more, and may serve the next.
     pub(super) fn rest(&mut self, upstream: Upstream, config: &ProxyConfig, outbox: &Outbox) {
-        let is_full = self.all.len() >= config.links_max as usize;
+        let is_full = self.all.len() + self.given >= config.links_max as usize;
         let Some(link) = self.all.get_mut(&upstream) else { return };
         if is_full || link.server.get().is_gone() || link.is_spent() {
             // Another server may be asked next, and there is no other link to be had.
@@ -180,6 +172,23 @@ impl Links {
             }
         }
         Some(link)
+    }
+
+    /// A link is a tunnel's from now on: what is needed of it beside its name.
+    pub(super) fn give_away(&mut self, upstream: Upstream) -> Option<Box<OutgoingSession>> {
+        self.given += 1;
+        self.forget(upstream)?.secured
+    }
+
+    /// A tunnel closes its link.
+    pub(super) fn take_back(&mut self, upstream: Upstream, outbox: &Outbox) {
+        self.forget_given();
+        outbox.upstreams().close(upstream);
+    }
+
+    /// The link of a tunnel is closed with its exchange.
+    pub(super) fn forget_given(&mut self) {
+        self.given -= 1;
     }
 
     pub(super) fn close(&mut self, upstream: Upstream, outbox: &Outbox) {

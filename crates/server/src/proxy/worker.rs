@@ -1,22 +1,24 @@
 //! A worker's part of the proxy, which the engine asks about exchanges and links.
 //!
 //! A worker's part must never wait. `bodies` has the bodies of requests, `placing` asks for places, `hearing`
-//! takes what comes on links, `answering` answers clients.
+//! takes what comes on links, `answering` answers clients, `tunnels` has what follows another protocol.
 
 mod answering;
 mod bodies;
 mod hearing;
 mod placing;
+mod tunnels;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading};
+use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading, Upstream};
 use staunch_protocol::{Request, Status};
 
+use self::tunnels::Tunnel;
 use super::application::Application;
-use super::exchange::{Asker, Failure, ForwardStage, Forwarded};
+use super::exchange::{Asker, Failure, ForwardStage, Forwarded, RelayedAnswer};
 use super::journey::Journey;
 use super::links::Links;
 use super::shared::ProxyShared;
@@ -46,6 +48,7 @@ pub(crate) struct ProxyWorker {
     applications: HashMap<Box<str>, Arc<Application>>,
     changes_seen: u64,
     exchanges: HashMap<Address, Box<Forwarded>>,
+    tunnels: HashMap<Address, Box<Tunnel>>,
     links: Links,
     /// Chance, for the choice of servers (xorshift64*).
     chance: u64,
@@ -70,6 +73,7 @@ impl ProxyWorker {
             applications: HashMap::new(),
             changes_seen: 0,
             exchanges: HashMap::new(),
+            tunnels: HashMap::new(),
             links: Links::default(),
             chance: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(worker) + 1),
             numbers: Numbers::default(),
@@ -127,7 +131,9 @@ impl ProxyWorker {
 
     /// The way of a request whose exchange goes on, as the log is told it.
     pub(crate) fn journey_of(&self, address: Address) -> Option<Vec<u8>> {
-        self.exchanges.get(&address).map(|forwarded| forwarded.journey.record())
+        let of_tunnel = || self.tunnels.get(&address).map(|tunnel| &tunnel.journey);
+        let journey = self.exchanges.get(&address).map(|forwarded| &forwarded.journey).or_else(of_tunnel);
+        journey.map(Journey::record)
     }
 
     /// A request that waits was woken.
@@ -213,6 +219,9 @@ impl ProxyWorker {
 
     /// An answer has begun, or has room again.
     pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
+        if self.ready_tunnel(open) {
+            return;
+        }
         let Some(mut forwarded) = self.exchanges.remove(&open.address()) else { return };
         self.pour(&mut forwarded, open);
         self.keep(open.address(), forwarded);
@@ -220,20 +229,36 @@ impl ProxyWorker {
 
     /// Sends what is kept, and takes more from the server if there is little.
     fn pour(&mut self, forwarded: &mut Forwarded, open: &mut Open<'_>) {
-        forwarded.answer.pour(open);
-        let kept_bytes = forwarded.answer.kept_bytes();
-        open.note_held(kept_bytes);
-        let ForwardStage::AtWork(_, link, _) = forwarded.stage else { return };
-        let kept_max = if self.shared.has_room() { PROXY_ANSWER_BYTES_KEPT } else { PROXY_ANSWER_BYTES_MIN };
-        let is_full = kept_bytes > kept_max;
-        if is_full && !forwarded.answer.is_held {
-            forwarded.answer.is_held = true;
-            open.outbox().upstreams().hold(link);
+        let link = match forwarded.stage {
+            ForwardStage::AtWork(_, link, _) => Some(link),
+            ForwardStage::Apart | ForwardStage::InLine(_) | ForwardStage::Placed(..) => None,
+        };
+        let begins_to_hold = self.pour_answer(&mut forwarded.answer, link, open);
+        if begins_to_hold {
             self.free_place_beside(forwarded, true);
-        } else if forwarded.answer.is_held && kept_bytes <= kept_max / 2 {
-            forwarded.answer.is_held = false;
-            open.outbox().upstreams().go_on(link);
         }
+    }
+
+    /// Sends what is kept of an answer, and takes more from its link if there is little. Whether nothing more is
+    /// taken from now on.
+    fn pour_answer(&self, answer: &mut RelayedAnswer, link: Option<Upstream>, open: &mut Open<'_>) -> bool {
+        answer.pour(open);
+        let kept_bytes = answer.kept_bytes();
+        open.note_held(kept_bytes);
+        let Some(link) = link else { return false };
+        let kept_max = if self.shared.has_room() { PROXY_ANSWER_BYTES_KEPT } else { PROXY_ANSWER_BYTES_MIN };
+        let was_held = answer.is_held;
+        if kept_bytes > kept_max {
+            answer.is_held = true;
+        } else if kept_bytes <= kept_max / 2 {
+            answer.is_held = false;
+        }
+        match (was_held, answer.is_held) {
+            (false, true) => open.outbox().upstreams().hold(link),
+            (true, false) => open.outbox().upstreams().go_on(link),
+            (true, true) | (false, false) => {}
+        }
+        !was_held && answer.is_held
     }
 
     /// The client of a request has left.
@@ -241,6 +266,7 @@ impl ProxyWorker {
         if let Some(forwarded) = self.exchanges.remove(&address) {
             self.leave(*forwarded, address);
         }
+        self.leave_tunnel(address);
     }
 
     /// The client of a request that is not answered yet sends no more: nearly always it is gone, and nobody

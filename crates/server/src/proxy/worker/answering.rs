@@ -28,6 +28,10 @@ impl ProxyWorker {
         if forwarded.shows_times {
             fields.extend_from_slice(forwarded.journey.server_timing().as_bytes());
         }
+        if head.status == Status::SWITCHING_PROTOCOLS {
+            self.begin_tunnel(address, forwarded);
+            return answer.upgrade(&fields);
+        }
         let is_whole = forwarded.answer.has_ended && forwarded.answer.trailers.is_empty();
         if !is_whole {
             forwarded.answer.is_open = true;
@@ -35,12 +39,7 @@ impl ProxyWorker {
             forwarded.body.kept = Vec::new();
             let reads = !forwarded.body.has_ended;
             let length_bytes = head.length_bytes.filter(|_| head.has_body);
-            forwarded.is_tunnel = head.status == Status::SWITCHING_PROTOCOLS;
-            let is_tunnel = forwarded.is_tunnel;
             self.keep(address, forwarded);
-            if is_tunnel {
-                return answer.upgrade(&fields);
-            }
             return answer.open(request, head.status, &fields, length_bytes, reads);
         }
         let body = forwarded.answer.take_kept();

@@ -62,6 +62,9 @@ impl ProxyWorker {
 
     /// Some of the body has come of a request whose answer has begun.
     pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        if self.take_from_client(body, open) {
+            return;
+        }
         let Some(forwarded) = self.exchanges.get_mut(&open.address()) else { return };
         forwarded.body.has_ended |= body == Body::End;
         let ForwardStage::AtWork(_, link, _) = forwarded.stage else { return };
@@ -70,7 +73,6 @@ impl ProxyWorker {
             Body::Piece(piece) => {
                 send_piece(&mut self.links, link, forwarded.body.framing, piece.to_vec(), outbox);
             }
-            Body::End if forwarded.is_tunnel => self.links.end(link, outbox),
             Body::End => end_body(&mut self.links, link, forwarded.body.framing, outbox),
         }
         if !self.links.has_room(link, outbox) {

@@ -37,7 +37,12 @@ impl ProxyWorker {
         outbox: &Outbox,
     ) {
         self.now_ms = outbox.now_ms();
-        let Some(link) = self.links.get_mut(upstream) else { return };
+        let Some(link) = self.links.get_mut(upstream) else {
+            if let Some(open) = open {
+                self.hear_tunnel(upstream, &event, open, outbox);
+            }
+            return;
+        };
         let Some(address) = link.exchange else { return self.hear_at_rest(upstream, event, outbox) };
         match event {
             UpstreamEvent::Connected => {
@@ -64,8 +69,7 @@ impl ProxyWorker {
         let Some(link) = self.links.get_mut(upstream) else { return };
         let is_cut = link.lacks_close_notify();
         self.hear(upstream, address, open, outbox, |reader, forwarded, _| match reader.end() {
-            // A WebSocket says itself that it ends (RFC 6455, section 7).
-            Ok(_) if is_cut && !forwarded.is_tunnel => Err(RelayFault::EndedInBody),
+            Ok(_) if is_cut => Err(RelayFault::EndedInBody),
             Ok(_) => {
                 forwarded.answer.has_ended = true;
                 Ok(Relayed::Ended { keeps: false })
@@ -212,7 +216,7 @@ impl ProxyWorker {
     pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
         forwarded.journey.note_end(self.now_ms);
         self.free_place(forwarded, true);
-        self.end_beside(forwarded);
+        self.end_beside(&mut forwarded.is_beside);
         let ForwardStage::AtWork(server, link, _) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
         else {
@@ -241,7 +245,7 @@ impl ProxyWorker {
         outbox: &Outbox,
     ) {
         forwarded.journey.note_end(self.now_ms);
-        self.end_beside(forwarded);
+        self.end_beside(&mut forwarded.is_beside);
         let ForwardStage::AtWork(server, _, since_ms) =
             std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
         else {

@@ -58,10 +58,15 @@ impl ProxyWorker {
         if !has_begun {
             return self.give_back(&server, GivenBack::Beside);
         }
+        self.give_back_answered(&server, since_ms);
+    }
+
+    /// A server has answered, or has begun to, whose place was taken then: it is given back.
+    pub(super) fn give_back_answered(&mut self, server: &ServerName, since_ms: u64) {
         let in_work_ms = self.now_ms.saturating_sub(since_ms);
         server.get().counts.in_work_ms.fetch_add(in_work_ms, Relaxed);
         let in_work_ms = u32::try_from(in_work_ms).unwrap_or(u32::MAX);
-        self.give_back(&server, GivenBack::Answered { in_work_ms });
+        self.give_back(server, GivenBack::Answered { in_work_ms });
     }
 
     /// Asks for a place at a server.
@@ -161,13 +166,13 @@ impl ProxyWorker {
     }
 
     /// Work beside the places has ended.
-    pub(super) fn end_beside(&mut self, forwarded: &mut Forwarded) {
-        self.beside -= u32::from(std::mem::take(&mut forwarded.is_beside));
+    pub(super) fn end_beside(&mut self, is_beside: &mut bool) {
+        self.beside -= u32::from(std::mem::take(is_beside));
     }
 
     /// Gives back the place of a request, or leaves the line, and forgets its link.
     pub(super) fn abandon(&mut self, forwarded: &mut Forwarded, address: Address) {
-        self.end_beside(forwarded);
+        self.end_beside(&mut forwarded.is_beside);
         match std::mem::replace(&mut forwarded.stage, ForwardStage::Apart) {
             ForwardStage::Apart => {}
             ForwardStage::InLine(server) => _ = server.get().places.leave(address),
