@@ -66,6 +66,10 @@ export interface Options {
    * said, `/live.js` where the server is Staunch; else a page has a connection of its own there.
    */
   worker?: string | null;
+  /** The class of WebSockets where the platform has none, such as that of the package `ws` in Node before version 22. */
+  WebSocket?: new (url: URL) => unknown;
+  /** The class of streams of events where the platform has none, such as that of the package `eventsource`. */
+  EventSource?: new (url: URL, init?: { withCredentials?: boolean }) => unknown;
 }
 
 export interface Live {

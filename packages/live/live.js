@@ -29,11 +29,30 @@ export function matches(asked, topic) {
   return words.length === given.length;
 }
 
-/** One connection, and what came by it. `tell` gets what is to be passed on. */
+/** The class of each transport: the name of the global, and of the option where a program brings its own. */
+const CLASSES = { websocket: "WebSocket", events: "EventSource" };
+
+/** The class of a transport: the program's own, the platform's, or none. */
+const classOf = (own, transport) => own[CLASSES[transport]] ?? globalThis[CLASSES[transport]];
+
+/** The transport to begin with. Told at once where there is none, not by a connection that cannot be made. */
+function transportOf(asked, own) {
+  const possible = asked === "auto" ? ["websocket", "events"] : [asked];
+  const found = possible.find((transport) => classOf(own, transport));
+  if (found) return asked === "auto" && found === "websocket" ? "auto" : found;
+  const names = possible.map((transport) => CLASSES[transport]);
+  throw new TypeError(
+    `live: no ${names.join(" and no ")} here. Node has a WebSocket from version 22 on; before, pass one, such as that ` +
+      'of the package "ws": live({ WebSocket, ...options })',
+  );
+}
+
+/** One connection, and what came by it. `tell` gets what is to be passed on; `own` has classes of the program's. */
 class Stream {
-  constructor(options, tell) {
+  constructor(options, tell, own) {
     this.options = options;
     this.tell = tell;
+    this.own = own;
     this.wanted = new Map(); // what is asked for, and by how many
     this.places = new Map(); // what is asked for, and up to where it was received
     this.kept = new Map(); // topics, and their last updates
@@ -97,7 +116,8 @@ class Stream {
     this.close();
     // Who never got through may sit behind a proxy that knows no WebSockets.
     if (++this.tries >= 3 && !this.wasOpen && this.options.transport === "auto") {
-      this.status.transport = this.status.transport === "websocket" ? "events" : "websocket";
+      const other = this.status.transport === "websocket" ? "events" : "websocket";
+      if (classOf(this.own, other)) this.status.transport = other;
     }
     const most = Math.min(RETRY_MS.most, RETRY_MS.least * 2 ** Math.min(this.tries, 6));
     this.is("waiting");
@@ -114,7 +134,7 @@ class Stream {
   openSocket() {
     const url = new URL(this.options.socket, this.options.base);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    this.link = new WebSocket(url);
+    this.link = new (classOf(this.own, "websocket"))(url);
     this.asked = new Map(); // commands that wait for their replies
     this.number = 0;
     this.link.onopen = () => this.command({ connect: this.options.token ? { token: this.options.token } : {} });
@@ -165,7 +185,7 @@ class Stream {
   openEvents() {
     const url = new URL(this.options.events, this.options.base);
     for (const asked of this.wanted.keys()) url.searchParams.append("topic", asked);
-    this.link = new EventSource(url, { withCredentials: this.options.credentials });
+    this.link = new (classOf(this.own, "events"))(url, { withCredentials: this.options.credentials });
     this.link.onopen = () => this.opened();
     this.link.onmessage = (event) => this.hearEvent(event);
     for (const type of this.options.types) this.link.addEventListener(type, (event) => this.hearEvent(event));
@@ -221,7 +241,8 @@ class Stream {
 
 /** The pages that share one stream: the worker's side. */
 class Pages {
-  constructor() {
+  constructor(own = {}) {
+    this.own = own;
     this.streams = new Map();
   }
 
@@ -257,7 +278,7 @@ class Pages {
     let stream = this.streams.get(name);
     if (!stream) {
       const listeners = new Set();
-      stream = new Stream(options, (message) => listeners.forEach((listener) => listener(message)));
+      stream = new Stream(options, (message) => listeners.forEach((listener) => listener(message)), this.own);
       stream.listeners = listeners;
       this.streams.set(name, stream);
     }
@@ -277,13 +298,14 @@ function origin() {
 
 /** What a page has of it. */
 class Live {
-  constructor(given) {
+  constructor({ WebSocket, EventSource, ...given }) {
+    this.own = { WebSocket, EventSource };
     this.options = {
       base: origin(), socket: "/ws", events: "/events", transport: "auto", types: [], keep: 1, sent: null, token: null,
       credentials: false, share: true, worker: isAlone ? OWN.href : null, ...given,
     };
     if (!this.options.base) throw new TypeError("live: `base` is missing, such as https://www.example.org/");
-    if (this.options.transport === "auto" && typeof WebSocket === "undefined") this.options.transport = "events";
+    this.options.transport = transportOf(this.options.transport, this.own);
     this.watchers = new Set();
     this.status = { state: "idle", transport: this.options.transport, updates: 0, delayMs: null, isShared: false };
     this.connect();
@@ -294,10 +316,11 @@ class Live {
     });
   }
 
-  /** By the worker that pages share, or alone where there is none. */
+  /** By the worker that pages share, or alone where there is none. A class cannot be passed on to a worker. */
   connect() {
     const { share, worker: file } = this.options;
-    if (!share || !file || typeof SharedWorker === "undefined") return this.alone();
+    const hasOwn = Object.values(this.own).some(Boolean);
+    if (!share || !file || hasOwn || typeof SharedWorker === "undefined") return this.alone();
     try {
       const worker = new SharedWorker(file, { type: "module", name: "live" });
       worker.onerror = () => {
@@ -312,7 +335,7 @@ class Live {
 
   alone() {
     const channel = new MessageChannel();
-    new Pages().add(channel.port1);
+    new Pages(this.own).add(channel.port1);
     this.greet(channel.port2, false);
   }
 
@@ -360,7 +383,8 @@ class Live {
  * events; or `websocket`, `events`), `types` (of events that are listened to; without WebSocket), `keep` (updates of
  * each topic that a late tab gets), `sent` (the member of a value that says when it was published, in milliseconds
  * since 1970: then `status.delayMs` is told), `token`, `credentials`, `share` (`false`: a connection of this page), `base` (the
- * server, where that is not this file's), `worker` (the address of this file where it is part of a bundle).
+ * server, where that is not this file's), `worker` (the address of this file where it is part of a bundle), `WebSocket` and
+ * `EventSource` (classes to connect by, where the platform has none).
  */
 export function live(options = {}) {
   return new Live(options);

@@ -12,17 +12,37 @@ import { fileURLToPath } from "node:url";
 import { live, matches } from "staunch-live";
 
 const [, , folder, at] = process.argv;
-globalThis.WebSocket ??= createRequire(`${folder}/index.js`)("ws");
+const own = createRequire(`${folder}/index.js`)("ws");
+const base = `http://${at}/`;
+
+// Where there is neither class, as in Node before version 22, that is said at once, with the way out.
+const platforms = globalThis.WebSocket;
+delete globalThis.WebSocket;
+assert.equal(globalThis.EventSource, undefined);
+const lacking = /^TypeError: live: no WebSocket and no EventSource here\. .* live\(\{ WebSocket, \.\.\.options \}\)$/;
+assert.throws(() => live({ base }), lacking);
+assert.throws(() => live({ base, transport: "websocket" }), /^TypeError: live: no WebSocket here\./);
+assert.throws(() => live({ base, transport: "events", WebSocket: own }), /^TypeError: live: no EventSource here\./);
+
+// A class that is passed is what connects, and a worker is not asked.
+globalThis.SharedWorker = class {
+  constructor() {
+    assert.fail("a class cannot be passed on to a worker");
+  }
+};
+const passed = live({ base, WebSocket: own });
+const first = await new Promise((resolve) => passed.watch("match.1", resolve));
+assert.deepEqual([first.data, passed.status.transport], ["before", "websocket"]);
+globalThis.WebSocket = platforms ?? own;
 
 assert(matches("quotes.*", "quotes.600000") && !matches("quotes.*", "quotes.a.b") && matches("quotes.>", "quotes.a.b"));
 assert.throws(() => live(), /^TypeError: live: `base` is missing/);
 
 // By itself the file is the script of the shared worker; in a bundle, which has another name, it must not be.
-const own = fileURLToPath(import.meta.resolve("staunch-live"));
+const file = fileURLToPath(import.meta.resolve("staunch-live"));
 await mkdir("assets", { recursive: true });
-await copyFile(own, "assets/index-1a2b.mjs");
+await copyFile(file, "assets/index-1a2b.mjs");
 const bundle = await import(new URL("assets/index-1a2b.mjs", import.meta.url));
-const base = `http://${at}/`;
 assert.match(live({ base }).options.worker, /\/live\.js$/);
 assert.equal(bundle.live({ base }).options.worker, null);
 assert.equal(bundle.live({ base, worker: "/live.js" }).options.worker, "/live.js");
