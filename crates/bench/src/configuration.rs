@@ -23,6 +23,7 @@ pub(super) fn nginx(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let folder = folder.display();
     let (modules, work) = nginx_work(setup.work_us);
     let (secured, pair) = secured::nginx(setup.pair);
+    let gzip = nginx_gzip(setup.gzip_level);
     format!(
         r#"{modules}daemon off;
 user root;
@@ -53,7 +54,7 @@ http {{
     server {{
         listen {address}:{port}{secured} backlog={BACKLOG};
         root "{directory}";
-        {work}{pair}
+        {work}{gzip}{pair}
     }}
 }}
 "#,
@@ -69,6 +70,14 @@ fn nginx_work(work_us: u32) -> (&'static str, String) {
     }
     let modules = "load_module modules/ndk_http_module.so;\nload_module modules/ngx_http_lua_module.so;\n";
     (modules, format!("rewrite_by_lua_block {{ {} }}", lua_work(work_us)))
+}
+
+/// Compression of texts, which nginx does anew for each answer.
+fn nginx_gzip(level: u8) -> String {
+    if level == 0 {
+        return String::new();
+    }
+    format!("gzip on; gzip_comp_level {level}; gzip_types text/plain;")
 }
 
 /// Lua that takes so much processor time.

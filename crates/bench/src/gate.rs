@@ -10,6 +10,7 @@ pub(crate) mod daemon;
 pub(crate) mod flood;
 mod flooded;
 mod generators;
+mod gzip;
 mod honest;
 mod model;
 mod reaction;
@@ -21,6 +22,7 @@ mod strangers;
 pub(crate) mod subject;
 
 pub(super) use flooded::run as flooded;
+pub(super) use gzip::run as gzip;
 pub(super) use honest::run as honest;
 pub(super) use model::run as model;
 pub(super) use reaction::run as reaction;

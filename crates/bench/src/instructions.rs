@@ -20,6 +20,8 @@ const HTTP2_MAX: f64 = 2000.0;
 const RECORD_MAX: f64 = 400.0;
 /// So many that what two starts differ by, a million instructions or two, stays below the growth allowed.
 const REQUESTS: u64 = 60_000;
+/// Where starts are not counted: whole rounds of six browsers, and of sixteen in one piece.
+const REQUESTS_OF_A_FUNCTION: u64 = 12_000;
 const MEASURE: &str = "instructions each";
 const RECORD: &str = "bench/instructions.json";
 
@@ -29,6 +31,13 @@ struct Work {
     words: &'static [&'static str],
     /// The function whose instructions count, as callgrind names it; `None` for all of the process.
     function: Option<&'static str>,
+}
+
+impl Work {
+    /// How often it is done by the shorter of two runs.
+    fn times(&self) -> u64 {
+        if self.function.is_some() { REQUESTS_OF_A_FUNCTION } else { REQUESTS }
+    }
 }
 
 /// A count that is recorded.
@@ -166,15 +175,16 @@ impl Counted {
     /// Instructions of one piece of work, whatever its start took. Both counts are made at the same time, for
     /// what runs beside them does not change them.
     fn each(&self, work: &Work, name: &str, setting: &Setting) -> Result<f64, String> {
+        let times = work.times();
         let count = |times| self.count(work, times, setting).map_err(|error| format!("{name}: {error}"));
         let (twice, once) = thread::scope(|scope| {
-            let twice = scope.spawn(|| count(2 * REQUESTS));
-            let once = count(REQUESTS);
+            let twice = scope.spawn(|| count(2 * times));
+            let once = count(times);
             (twice.join().unwrap_or_else(|_| Err(format!("{name}: the count ended early"))), once)
         });
         match twice?.saturating_sub(once?) {
             0 => Err(format!("{name}: nothing was counted; is the function still there?")),
-            count => Ok(count as f64 / REQUESTS as f64),
+            count => Ok(count as f64 / times as f64),
         }
     }
 

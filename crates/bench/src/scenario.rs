@@ -69,6 +69,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("live-feed", live::feed) },
     Scenario { named_only: true, ..server("live-beside", live::beside) },
     Scenario { named_only: true, ..server("live-stalled", live::stalled) },
+    Scenario { needs: Needs::Program, named_only: true, ..server("live-patterns", live::patterns) },
     server("drain", life::drain),
     server("kill9", life::kill9),
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
@@ -85,6 +86,7 @@ const SCENARIOS: &[Scenario] = &[
     load("gate-model", gate::model),
     Scenario { named_only: true, ..load("gate-steady", gate::steady) },
     Scenario { named_only: true, ..load("gate-strangers", gate::strangers) },
+    Scenario { needs: Needs::Program, named_only: true, ..load("gate-gzip", gate::gzip) },
     load("load-closed", generator::closed),
     load("load-count", generator::count),
     load("load-open", generator::open),
@@ -158,7 +160,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 24, SCENARIOS.len());
+        assert_eq!(all.len() + 26, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

@@ -127,6 +127,8 @@ pub(super) struct Setup<'a> {
     /// Processor time that each answer is made to cost, in us: what an application behind the server would
     /// take. 0 for none. Not for the floor.
     pub(super) work_us: u32,
+    /// nginx only: texts are compressed at this level for each client that takes gzip; 0 for not at all.
+    pub(super) gzip_level: u8,
     /// Ours only: further arguments.
     pub(super) arguments: &'a [&'a str],
     /// TLS 1.3 is spoken with this certificate, and HTTP/2 with who asks for it; `None` for plain HTTP.
@@ -145,6 +147,7 @@ impl<'a> Setup<'a> {
             pipelined: 1,
             close: false,
             work_us: 0,
+            gzip_level: 0,
             arguments: &[],
             pair: None,
         }

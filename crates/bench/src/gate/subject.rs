@@ -18,6 +18,8 @@ use crate::{configuration, content, machine, process};
 const WORK_US: u32 = 300;
 /// By which nginx does the work; a package of its own.
 const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
+/// At which nginx compresses where it does not work in Lua.
+const GZIP_LEVEL: u8 = 9;
 const FILE: &str = "page.txt";
 /// What Apache compresses at its highest level: some 300 us on the machine of the first results.
 const FILE_BYTES: usize = 8_000;
@@ -45,6 +47,8 @@ pub(crate) enum Name {
     Gunicorn,
     /// Caddy: compression, as Apache.
     Caddy,
+    /// nginx: compression, as Apache.
+    Gzip,
 }
 
 impl Name {
@@ -76,6 +80,7 @@ impl Name {
             Self::Prefork => "apache-prefork",
             Self::Gunicorn => "gunicorn",
             Self::Caddy => "caddy",
+            Self::Gzip => "nginx-gzip",
         }
     }
 
@@ -87,6 +92,7 @@ impl Name {
             Self::Apache | Self::Prefork => machine::has("apache2"),
             Self::Gunicorn => machine::has("gunicorn"),
             Self::Caddy => machine::has("caddy"),
+            Self::Gzip => machine::has("nginx"),
             Self::Node => machine::has("node"),
             Self::Python => machine::has("python3"),
             Self::Java => machine::has("java"),
@@ -96,7 +102,7 @@ impl Name {
     /// What it says about its version.
     pub(crate) fn version(self, staunch: &Path) -> String {
         match self {
-            Self::Nginx => machine::version("nginx", "-v"),
+            Self::Nginx | Self::Gzip => machine::version("nginx", "-v"),
             Self::Staunch => machine::version(&staunch.to_string_lossy(), "--version"),
             Self::Apache | Self::Prefork => machine::version("apache2", "-v"),
             Self::Gunicorn => machine::version("gunicorn", "--version"),
@@ -245,10 +251,12 @@ fn words(name: Name, staunch: &Path, folder: &Path, files: &Path) -> Result<Vec<
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let address = SERVER_ADDRESS.parse().map_err(|error| format!("{SERVER_ADDRESS}: {error}"))?;
     Ok(match name {
-        Name::Nginx => {
+        Name::Nginx | Name::Gzip => {
+            let (work_us, gzip_level) = if name == Name::Gzip { (0, GZIP_LEVEL) } else { (WORK_US, 0) };
             let setup = Setup {
                 address,
-                work_us: WORK_US,
+                work_us,
+                gzip_level,
                 connections_max: 16_000,
                 ..Setup::new(ServerKind::Nginx, files, FILE)
             };
