@@ -1,8 +1,9 @@
-# `staunch kernel`: what cannot be loaded, then a folder with a space in its name, served, seen and unloaded.
+# `staunch kernel` with $module: what cannot be loaded, then a folder with a space in its name, served, seen and
+# unloaded.
 umask 022
 mkdir "my site"
 echo hello > "my site/a.txt"
-load() { staunch kernel load --module /bin/khttpd.ko "$@" 2>&1; }
+load() { staunch kernel load --module $module "$@" 2>&1; }
 
 staunch kernel status > /dev/null
 echo "before: $?"

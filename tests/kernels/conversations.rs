@@ -1,9 +1,8 @@
 //! Conversations of `tests/wire` with khttpd. The program that holds them has the server's own reading of
 //! answers.
 
-use std::path::PathBuf;
-
-use crate::modules::{Guest, program, said};
+use crate::parts::{self, HOSTILE};
+use crate::shared::SERVERS;
 use crate::{is_in_depth, is_possible};
 
 /// So many conversations khttpd holds, and of those whose names have this part; the others need further
@@ -11,23 +10,17 @@ use crate::{is_in_depth, is_possible};
 const HELD_MIN: (&str, usize) = ("", 289);
 /// Hostile heads, which `make test` has: the rest is held in depth, and what khttpd understands is tested
 /// without a kernel as well (`tests/khttpd`).
-const HOSTILE_HELD_MIN: (&str, usize) = ("f000", 98);
+const HOSTILE_HELD_MIN: (&str, usize) = (HOSTILE, 98);
 
 #[test]
 fn conversations_are_held_with_khttpd() {
     if !is_possible() {
         return;
     }
-    let bundle = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conversations");
-    std::fs::write(&bundle, staunch_tests::suite::bundle(&staunch_tests::suite::wire_folder()))
-        .expect("a file");
-    let programs = [program("kernel-wire"), bundle];
-    let guest = Guest { series: "6.12", modules: &["khttpd"], programs: &programs, words: &[] };
-    let (part, held_min) = if is_in_depth() { HELD_MIN } else { HOSTILE_HELD_MIN };
-    let output = guest.run(&format!("kernel-wire ready /bin/conversations {part}"));
-    let (out, error) = said(&output);
-    assert!(output.status.success(), "{out}{error}");
-    let held = out.lines().find_map(|line| line.strip_prefix("held ")?.split(' ').next()?.parse().ok());
-    println!("{}", out.lines().last().unwrap_or_default());
-    assert!(held.is_some_and(|held: usize| held >= held_min), "{out}{error}");
+    let (word, held_min) = if is_in_depth() { HELD_MIN } else { HOSTILE_HELD_MIN };
+    let said = SERVERS.said("6.12", &parts::conversations(word), &[]);
+    let last = said.out.lines().find(|line| line.starts_with("held ")).unwrap_or_default();
+    println!("{last}");
+    let held = last.split(' ').nth(1).and_then(|number| number.parse().ok());
+    assert!(held.is_some_and(|held: usize| held >= held_min), "{said}");
 }

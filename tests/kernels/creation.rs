@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::guest::{Guest, Said};
 use crate::is_possible;
-use crate::modules::{Guest, Said};
 use staunch_tests::process::binary;
 
 /// The report about threads and work items in a mode.

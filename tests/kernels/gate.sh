@@ -1,6 +1,7 @@
 # The gate on one end of a veth, in each of $forms. What is said is compared in gate.rs.
 umask 022
 ip link add va type veth peer name vb && ip link set va up && ip link set vb up || exit 1
+before=$(cat /proc/sys/net/ipv4/tcp_syncookies)
 echo 2 > /proc/sys/net/ipv4/tcp_syncookies
 # Begins with these words, waits until the gate stands, and ends it.
 try() {
@@ -21,7 +22,11 @@ for form in $forms; do
 	reset) try $form --mode reset ;;
 	either) try $form --policy either --dry-run ;;
 	cookie) try $form --mode cookie ;;
+	most) try $form --mode cookie --port 80,443,8080 --allow 192.0.2.0/24 --deny 198.51.100.0/24,2001:db8::/32 ;;
 	lines) try $form --port 80,443,8080 --allow 192.0.2.0/24,2001:db8::/32 --deny 198.51.100.0/24 ;;
 	esac
 done
 ip -details link show va | grep -q 'prog/xdp' || echo "nothing is attached"
+# As it was, for others in this machine.
+echo $before > /proc/sys/net/ipv4/tcp_syncookies
+ip link del va

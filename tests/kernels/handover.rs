@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use staunch_tests::process::binary;
 
-use crate::modules::{Guest, KHTTPD_MODES, compiled};
+use crate::guest::{Guest, KHTTPD_MODES, compiled};
 use crate::{is_possible, series_with_headers, series_with_modules};
 
 /// The program that takes connections at the device. It is made once, because tests run side by side.

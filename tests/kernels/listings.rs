@@ -1,7 +1,7 @@
 //! Listings that khttpd keeps: each change of a folder is shown by the next answer, what is kept is what is
 //! sent without a cache, and it goes when its time, its room or the module ends.
 
-use crate::modules::{Guest, compiled};
+use crate::guest::{Guest, compiled};
 use crate::{is_possible, series_with_modules};
 
 /// Lines that `listings.sh` must say once.

@@ -1,136 +1,22 @@
 //! Modules of `kernel/` in an emulated machine that ends at the first warning of its kernel.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Command;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::guest::{Guest, KHTTPD_MODES, said};
+use crate::parts::{built, fault, kecho, khttpd};
+use crate::shared::MODULES;
+use crate::{USUAL_SERIES, is_in_depth, is_possible, series_with_modules};
+use staunch_tests::process::is_installed;
 
-use crate::{SERIES_WITH_HEADERS, every_series, is_in_depth, is_possible, series_with_modules};
-use staunch_tests::process::{binary, is_installed};
-
-/// Scripts so far, for their names.
-static SCRIPTS: AtomicU32 = AtomicU32::new(0);
-
-/// A machine for a script: what is changed of it, and what it has beside the server.
-pub(crate) struct Guest<'a> {
-    pub(crate) series: &'a str,
-    pub(crate) modules: &'a [&'a str],
-    pub(crate) programs: &'a [PathBuf],
-    pub(crate) words: &'a [&'a str],
-}
-
-impl Guest<'_> {
-    /// Runs a script in the machine.
-    pub(crate) fn run(&self, script: &str) -> Output {
-        let xtask = binary().with_file_name("xtask");
-        assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
-        let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("staunch-{}-{number}.sh", std::process::id()));
-        std::fs::write(&path, script).expect("a script");
-        let mut guest = Command::new(xtask);
-        guest.args(["guest", "--kernel", self.series, "--seconds", "1800"]).args(self.words);
-        self.modules.iter().for_each(|module| {
-            guest.args(["--module", module]);
-        });
-        self.programs.iter().for_each(|program| {
-            guest.arg("--program").arg(program);
-        });
-        let output = guest.arg(&path).output().expect("xtask runs");
-        std::fs::remove_file(&path).expect("the script is there");
-        output
-    }
-}
-
-/// Ways in which khttpd serves.
-pub(crate) const KHTTPD_MODES: [&str; 4] = ["kthread", "wq", "ready", "softirq"];
-
-/// What a script said in a machine that came to its end.
-pub(crate) struct Said {
-    series: String,
-    pub(crate) out: String,
-    error: String,
-}
-
-impl Guest<'_> {
-    /// Runs a script that must succeed; what it said.
-    pub(crate) fn say(&self, script: &str) -> Said {
-        let output = self.run(script);
-        let (out, error) = said(&output);
-        let said = Said { series: self.series.to_owned(), out, error };
-        assert!(output.status.success(), "{said}");
-        said
-    }
-}
-
-impl Said {
-    /// How often a line was said.
-    pub(crate) fn count(&self, line: &str) -> usize {
-        self.out.lines().filter(|said| *said == line).count()
-    }
-
-    /// Asserts that a line was said.
-    pub(crate) fn has(&self, line: &str) {
-        assert!(self.count(line) > 0, "no {line:?} in {self}");
-    }
-
-    /// Asserts that each line was said, behind this beginning.
-    pub(crate) fn has_all(&self, beginning: &str, lines: &[&str]) {
-        lines.iter().for_each(|line| self.has(&format!("{beginning}{line}")));
-    }
-}
-
-impl fmt::Display for Said {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:\n{}{}", self.series, self.out, self.error)
-    }
-}
-
-/// A script in a machine with a module.
-fn run(series: &str, module: &str, script: &str) -> Output {
-    Guest { series, modules: &[module], programs: &[], words: &[] }.run(script)
-}
-
-/// A program of these tests that was built with them.
-pub(crate) fn program(name: &str) -> PathBuf {
-    let path = binary().with_file_name(name);
-    assert!(path.exists(), "{} is missing: cargo build --workspace makes it", path.display());
-    path
-}
-
-/// The program of a file of C beside this one. It is static, for the machine has no libraries.
-pub(crate) fn compiled(name: &str) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new("cc")
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-static"])
-        .arg(format!("-I{}", here.join("../kernel/khttpd").display()))
-        .arg(here.join("kernels").join(name).with_extension("c"))
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("cc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
-}
-
-pub(crate) fn said(output: &Output) -> (String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
-}
-
-/// Every module is built for each kernel of this Debian's, also for the one under which `make test` runs none
-/// of its tests; in depth for the newest as well, whose compiler is another Debian's.
+/// Every module is built, in depth for each kernel: for the newest by another Debian's compiler.
 #[test]
 fn modules_are_built_for_every_kernel() {
     if !is_possible() {
         return;
     }
-    let modules = ["hello:fault=none", "kecho", "khttpd", "dostp", "pair", "scarce", "ticking"];
-    let every = if is_in_depth() { every_series() } else { SERIES_WITH_HEADERS.to_vec() };
-    for series in every {
-        let guest = Guest { series, modules: &modules, programs: &[], words: &[] };
-        let said = guest.say("lsmod; rmmod hello && echo unloaded; ls -1 /modules");
+    for series in series_with_modules(USUAL_SERIES) {
+        let said = MODULES.said(series, &built(), &[]);
         assert!(said.out.contains("hello"), "{said}");
         said.has_all(
             "",
@@ -146,13 +32,11 @@ fn a_machine_ends_at_a_modules_fault() {
     if !is_possible() {
         return;
     }
-    let faults = [("leak", "Slab cache still has objects"), ("sleep", "scheduling while atomic")];
-    for (fault, word) in faults.into_iter().take(if is_in_depth() { 2 } else { 1 }) {
-        let script = format!("insmod /modules/hello.ko fault={fault}; sleep 1; rmmod hello; echo survived");
-        let output = run("6.1", "hello", &script);
-        let (out, error) = said(&output);
-        assert!(!output.status.success() && !out.contains("survived"), "{fault}: {out}{error}");
-        assert!(error.contains(word) && error.contains("Kernel panic"), "{fault}: {error}");
+    let faults = [("leak", "kmem_cache_destroy"), ("sleep", "scheduling while atomic")];
+    for (name, word) in faults.into_iter().take(if is_in_depth() { 2 } else { 1 }) {
+        let (out, error) = MODULES.fallen(&fault(name));
+        assert!(!out.contains("survived"), "{name}: {out}{error}");
+        assert!(error.contains(word) && error.contains("Kernel panic"), "{name}: {error}");
     }
 }
 
@@ -161,17 +45,14 @@ fn kecho_serves_in_five_ways_and_unloads_with_a_connection() {
     if !is_possible() {
         return;
     }
-    for series in series_with_modules("6.1") {
-        let output = run(series, "kecho", include_str!("kecho.sh"));
-        let (out, error) = said(&output);
-        assert!(output.status.success(), "{series}: {out}{error}");
-        let echoed = out.lines().filter(|line| line.contains("h   e   l   l   o  \\0   w")).count();
-        assert_eq!(echoed, 5, "{series}: {out}{error}");
+    for series in series_with_modules(USUAL_SERIES) {
+        let said = MODULES.said(series, &kecho(), &[]);
+        let echoed = said.out.lines().filter(|line| line.contains("h   e   l   l   o  \\0   w")).count();
+        assert_eq!(echoed, 5, "{said}");
         for mode in ["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"] {
-            assert!(out.contains(&format!("{mode} unloaded")), "{series}: {out}{error}");
+            said.has(&format!("{mode} unloaded"));
         }
-        let fault = "told: mode=fast: kthread, wq-percpu, wq-unbound, ready or softirq";
-        assert!(out.lines().any(|line| line == fault), "{series}: {out}{error}");
+        said.has("told: mode=fast: kthread, wq-percpu, wq-unbound, ready or softirq");
     }
 }
 
@@ -181,9 +62,8 @@ fn khttpd_serves_a_folder_in_each_way() {
     if !is_possible() {
         return;
     }
-    for series in series_with_modules("6.12") {
-        let guest = Guest { series, modules: &["khttpd"], programs: &[], words: &[] };
-        let said = guest.say(include_str!("khttpd.sh"));
+    for series in series_with_modules(USUAL_SERIES) {
+        let said = MODULES.said(series, &khttpd(), &[]);
         for mode in KHTTPD_MODES {
             said.has_all(
                 &format!("{mode} "),

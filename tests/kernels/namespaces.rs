@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::guest::{Guest, KHTTPD_MODES};
 use crate::handover::process;
-use crate::modules::{Guest, KHTTPD_MODES};
 use crate::{is_possible, series_with_modules};
 use staunch_tests::process::is_installed;
 

@@ -1,15 +1,19 @@
-//! The package of the modules: what is in it builds as DKMS builds it, and `staunch kernel` loads it.
+//! The package of the modules: what is in it builds as DKMS builds it, and `staunch kernel` loads it. In
+//! depth that is the very module of the package; else one module is built of it, and the sources of all are
+//! those of this tree, from which the machine's are built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::is_possible;
-use crate::modules::{Guest, said};
+use crate::guest::{Said, said};
+use crate::parts::command;
+use crate::shared::SERVERS;
+use crate::{USUAL_SERIES, is_in_depth, is_possible};
 use staunch_tests::process::{binary, is_installed};
 
-/// The kernel that it is built for.
-const SERIES: &str = "6.1";
+/// The modules in it.
+const NAMES: [&str; 3] = ["khttpd", "kecho", "dostp"];
 
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -42,21 +46,30 @@ fn the_package_of_modules_builds_and_its_module_is_loaded() {
     let version = env!("CARGO_PKG_VERSION");
     let sources = tree.join("usr/src").join(format!("staunch-{version}"));
     let mut xtask = Command::new(binary().with_file_name("xtask"));
-    let headers = run(xtask.args(["guest", "--kernel", SERIES, "--headers"]));
+    let headers = run(xtask.args(["guest", "--kernel", USUAL_SERIES, "--headers"]));
     let (release, headers) = headers.trim().split_once(' ').expect("a release and a folder");
 
-    let make = |aim: &str| {
+    let make = |words: &[&str]| {
         let mut make = Command::new("make");
-        make.arg("-C").arg(&sources).arg(aim).arg(format!("KERNEL={release}"));
+        make.arg("-C").arg(&sources).args(words).arg(format!("KERNEL={release}"));
         run(make.arg(format!("BUILD={headers}")))
     };
-    make("all");
-    for name in ["khttpd", "kecho", "dostp"] {
+    if !is_in_depth() {
+        make(&["all", "MODULES=kecho"]);
+        assert!(sources.join("kecho/kecho.ko").exists());
+        make(&["clean", "MODULES=kecho"]);
+        assert!(!sources.join("kecho/kecho.ko").exists());
+        NAMES.iter().chain(&["include"]).for_each(|name| has_the_sources_of_this_tree(&sources, name));
+        return loads_what_is_to_be_loaded(&SERVERS.said(USUAL_SERIES, &command(None), &[]));
+    }
+    make(&["all"]);
+    for name in NAMES {
         assert!(sources.join(name).join(format!("{name}.ko")).exists(), "{name}");
     }
-    loads_what_is_to_be_loaded(&sources.join("khttpd/khttpd.ko"));
-    make("clean");
-    assert!(!sources.join("khttpd/khttpd.ko").exists());
+    let module = sources.join("khttpd/khttpd.ko");
+    loads_what_is_to_be_loaded(&command(Some(&module)).alone(USUAL_SERIES, &[]));
+    make(&["clean"]);
+    assert!(!module.exists());
     if is_installed("dkms") {
         let place = |name: &str| format!("--{name}={}", folder.join(name).display());
         fs::create_dir_all(folder.join("dkmstree")).expect("a folder");
@@ -68,23 +81,31 @@ fn the_package_of_modules_builds_and_its_module_is_loaded() {
     }
 }
 
-/// `staunch kernel` in the machine: loads, shows and unloads; what cannot be is told with the kernel's
-/// reason.
-fn loads_what_is_to_be_loaded(module: &Path) {
-    let programs = [binary(), module.to_owned()];
-    let guest = Guest { series: SERIES, modules: &[], programs: &programs, words: &[] };
-    let (out, error) = said(&guest.run(include_str!("command.sh")));
-    let has = |line: &str| assert!(out.lines().any(|said| said == line), "no {line:?} in\n{out}{error}");
-    has("before: 3");
-    has("staunch: khttpd is not loaded: listen=nowhere: cannot be listened on (error -22)");
-    has("staunch: khttpd is not loaded: cache_kib=99999999: not within 0 and 67108864");
-    has("staunch: --root /nowhere: No such file or directory (os error 2)");
-    has("told: khttpd serves my site");
-    has("hello");
-    has("  mode           softirq");
-    has("  answered       1");
-    assert!(out.contains(r#""answered":1"#) && out.contains(r#""listing":"Y""#), "{out}");
-    has("staunch: khttpd is in use: a process has /dev/khttpd open to take connections");
-    has("told: khttpd is unloaded");
-    has("after: 3");
+/// Every file of a folder that the compiler reads is in the package, as it stands here.
+fn has_the_sources_of_this_tree(sources: &Path, folder: &str) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel").join(folder);
+    for file in fs::read_dir(&here).expect("sources").map(|entry| entry.expect("a file").path()) {
+        let name = file.file_name().expect("a name");
+        if file.extension().is_some_and(|end| end == "4") {
+            continue;
+        }
+        let packed = fs::read(sources.join(folder).join(name)).unwrap_or_default();
+        assert!(packed == fs::read(&file).expect("a source"), "{folder}/{} differs", name.display());
+    }
+}
+
+/// The command loads, shows and unloads; what cannot be is told with the kernel's reason.
+fn loads_what_is_to_be_loaded(said: &Said) {
+    said.has("before: 3");
+    said.has("staunch: khttpd is not loaded: listen=nowhere: cannot be listened on (error -22)");
+    said.has("staunch: khttpd is not loaded: cache_kib=99999999: not within 0 and 67108864");
+    said.has("staunch: --root /nowhere: No such file or directory (os error 2)");
+    said.has("told: khttpd serves my site");
+    said.has("hello");
+    said.has("  mode           softirq");
+    said.has("  answered       1");
+    assert!(said.out.contains(r#""answered":1"#) && said.out.contains(r#""listing":"Y""#), "{said}");
+    said.has("staunch: khttpd is in use: a process has /dev/khttpd open to take connections");
+    said.has("told: khttpd is unloaded");
+    said.has("after: 3");
 }

@@ -1,7 +1,7 @@
 //! Answers that khttpd sends in pieces, to be compared: the same bytes, a call for the head and each line.
 
+use crate::guest::{Guest, Said};
 use crate::is_possible;
-use crate::modules::{Guest, Said};
 
 /// The calls and the lines that the script counted for an answer, the peer's own call left out.
 fn counted(said: &Said, mode: &str, send: &str, name: &str) -> (u32, u32) {

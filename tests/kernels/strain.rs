@@ -1,64 +1,29 @@
 //! Modules under strain: peers of every manner, and unloading under them. The program `kernel-strain` does it
 //! inside the machine.
 
-use std::path::PathBuf;
+use crate::guest::{Guest, program, said};
+use crate::parts::{KECHO, KHTTPD, NOTED, STRAINING, Strained};
+use crate::shared::MODULES;
+use crate::{USUAL_SERIES, is_possible, series_in_depth};
 
-use crate::modules::{Guest, program, said};
-use crate::{is_in_depth, is_possible, series_in_depth};
-
-/// Modules with their modes; behind a mode, further parameters.
-const KECHO: (&str, &[&str]) = ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]);
-const KHTTPD: (&str, &[&str]) = ("khttpd", &["kthread", "wq", "ready", "softirq", "ready hand_over="]);
-
-/// The modes that `make test` strains: where the network's own interrupts serve, where a worker is kept by
-/// each connection, and where connections are handed over. `make soak` has all.
-const STRAINED: [&str; 3] = ["softirq", "wq-percpu", "ready hand_over="];
-
-/// All modes of a module in depth, else those.
-fn strained(modes: &'static [&'static str]) -> Vec<&'static str> {
-    modes.iter().copied().filter(|mode| is_in_depth() || STRAINED.contains(mode)).collect()
-}
-
-/// The kernel notes who allocated each object, by which `kernel-strain` finds those of a module.
-const NOTED: [&str; 2] = ["--words", "slub_debug=FZPU slab_debug=FZPU"];
-
-/// How often a module is unloaded under load: `make soak` asks for more.
-fn rounds() -> String {
-    std::env::var("STAUNCH_UNLOADS").unwrap_or_else(|_| "2".to_owned())
-}
-
-/// Modes as words for the shell.
-fn quoted(modes: &[&str]) -> String {
-    modes.iter().map(|mode| format!("'{mode}' ")).collect()
-}
-
-/// Runs the program for a module with these words; what it said.
-fn strain(series: &str, module: &str, modes: &[&str], words: &str) -> String {
-    let programs: [PathBuf; 1] = [program("kernel-strain")];
-    let machine = [NOTED, ["--processors", "2"]].concat();
-    let guest = Guest { series, modules: &[module], programs: &programs, words: &machine };
-    let output = guest.run(&format!("exec kernel-strain {words} {module} {}", quoted(modes)));
-    let (out, error) = said(&output);
-    assert!(output.status.success(), "{series}: {out}{error}");
-    for mode in modes {
-        let last = format!("{module} {mode}: left behind: nothing");
-        assert!(out.lines().any(|line| line == last), "{series}: {out}{error}");
-    }
-    out
-}
-
-fn under_strain(usual: &'static str, (module, modes): (&str, &'static [&'static str])) -> Vec<String> {
+/// What was said of a module's modes, each of which has left nothing behind.
+fn under_strain(strained: &Strained) -> Vec<String> {
     if !is_possible() {
         return Vec::new();
     }
-    let words = format!("--rounds {}", rounds());
-    let modes = strained(modes);
-    series_in_depth(usual).into_iter().map(|series| strain(series, module, &modes, &words)).collect()
+    let strain = |series: &'static str| {
+        let said = MODULES.said(series, &strained.part(), &STRAINING);
+        for mode in strained.modes() {
+            said.has(&format!("{} {mode}: left behind: nothing", strained.module));
+        }
+        said.out
+    };
+    series_in_depth(USUAL_SERIES).into_iter().map(strain).collect()
 }
 
 #[test]
 fn kecho_under_strain() {
-    for said in under_strain("6.1", KECHO) {
+    for said in under_strain(&KECHO) {
         // A processor's own workers are fewer than the connections, and each of those keeps one.
         let waited = said.lines().find(|line| line.starts_with("kecho wq-percpu: crowd: "));
         assert!(waited.is_some_and(|line| !line.contains(" 0 of them had to wait")), "{said}");
@@ -67,7 +32,7 @@ fn kecho_under_strain() {
 
 #[test]
 fn khttpd_under_strain() {
-    under_strain("6.12", KHTTPD);
+    under_strain(&KHTTPD);
 }
 
 /// Functions whose calls must have failed, for the test to have tried anything; those that give memory itself
@@ -109,10 +74,11 @@ mod in_depth {
         }
         let programs = [program("kernel-strain")];
         for series in series_in_depth("6.12") {
-            for ((module, modes), (_, functions)) in [KECHO, KHTTPD].into_iter().zip(FAILED) {
+            for (strained, (module, functions)) in [KECHO, KHTTPD].into_iter().zip(FAILED) {
+                let modes = strained.modes();
                 let guest =
                     Guest { series, modules: &[module, "scarce"], programs: &programs, words: &NOTED };
-                let output = guest.run(&format!("exec kernel-strain --scarce {module} {}", quoted(modes)));
+                let output = guest.run(&strained.call("--scarce"));
                 let (out, error) = said(&output);
                 assert!(output.status.success(), "{series}: {out}{error}");
                 println!("{series}\n{out}");

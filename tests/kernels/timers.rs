@@ -1,8 +1,8 @@
 //! Deadlines of connections in khttpd and kecho, kept by timers of the kernel, in a heap, or in a wheel. The
 //! machine's clock counts instructions, so that however slow the host is, nobody is late.
 
+use crate::guest::Guest;
 use crate::is_possible;
-use crate::modules::Guest;
 
 /// For `make soak`: ways to keep deadlines that are there to be compared; the usual one is under strain in
 /// each landing.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::guest::{Guest, KHTTPD_MODES};
 use crate::handover::process;
-use crate::modules::{Guest, KHTTPD_MODES};
 use crate::{is_possible, series_with_headers, series_with_modules};
 use staunch_tests::process::{binary, is_installed};
 
