@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// Make the package of the kernel's modules instead, which DKMS builds where it is installed
     #[arg(long, conflicts_with = "binary")]
     modules: bool,
+    /// How hard it is packed, from 0 to 9; without it, as dpkg-deb does
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=9))]
+    level: Option<u8>,
     /// Folder for the package; without it, cargo's target folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -51,7 +54,11 @@ fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
     if arguments.modules {
         modules::fill(&stage, root)?;
         stage.text("DEBIAN/control", 0o644, &control::modules(stage.size_kib()?))?;
-        return pack(&stage, &out.join(format!("staunch-dkms_{}_all.deb", control::VERSION)));
+        return pack(
+            &stage,
+            arguments.level,
+            &out.join(format!("staunch-dkms_{}_all.deb", control::VERSION)),
+        );
     }
     let binary = match &arguments.binary {
         Some(path) => path.clone(),
@@ -61,15 +68,17 @@ fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
     let name = format!("staunch_{}_{}.deb", control::VERSION, architecture.trim());
     stage.text("DEBIAN/control", 0o644, &control::control(architecture.trim(), stage.size_kib()?))?;
-    pack(&stage, &out.join(name))
+    pack(&stage, arguments.level, &out.join(name))
 }
 
 /// Packs what the folder has by now.
-fn pack(stage: &Stage, path: &Path) -> Result<PathBuf, String> {
+fn pack(stage: &Stage, level: Option<u8>, path: &Path) -> Result<PathBuf, String> {
     stage.seal()?;
     succeed(
         Command::new("dpkg-deb")
-            .args(["--root-owner-group", "--build", "-Zxz"])
+            .args(["--root-owner-group", "-Zxz"])
+            .args(level.map(|level| format!("-z{level}")))
+            .arg("--build")
             .args([stage.folder(), path])
             .env("SOURCE_DATE_EPOCH", stage.date().to_string()),
     )?;
