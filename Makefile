@@ -84,7 +84,7 @@ soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load
 	$(XTASK) count --gate --kernel 6.12 listing whole pieces timers
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch --package staunch-instruments
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'
+	STAUNCH_VIEWS=all STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'
 
 clean: ## Remove everything that was built
 	cargo clean

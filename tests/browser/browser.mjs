@@ -17,6 +17,15 @@ const FLAGS = [
 /** A wait longer than this is a failure, not a result: it only keeps a broken run from hanging. */
 const PATIENCE_MS = 30_000;
 
+/**
+ * Of views that are wide and narrow, light and dark: two that show each of that once, or all if STAUNCH_VIEWS says so.
+ * Colours do not depend on the width, nor widths on the colours.
+ */
+export function chosen(views) {
+  if (process.env.STAUNCH_VIEWS === "all") return views;
+  return views.filter(({ name }) => name === "wide-light" || name === "narrow-dark");
+}
+
 export class Browser {
   /** `more` are flags of this run alone. */
   static async start(program, more = []) {

@@ -9,7 +9,7 @@
 
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Browser } from "./browser.mjs";
+import { Browser, chosen } from "./browser.mjs";
 
 const VIEWS = [
   { name: "wide-light", width: 1280, height: 800, scheme: "light" },
@@ -38,7 +38,7 @@ const browser = await Browser.start(process.env.CHROMIUM ?? "chromium");
 const mistakes = [];
 try {
   await mkdir(pictures, { recursive: true });
-  for (const view of VIEWS) await lookAround(view);
+  for (const view of chosen(VIEWS)) await lookAround(view);
   await withoutScripts();
   for (const path of listings) await sortLinks(path);
   for (const path of listings) await linksLeadSomewhere(path);

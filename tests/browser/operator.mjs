@@ -7,7 +7,7 @@
 
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Browser } from "./browser.mjs";
+import { Browser, chosen } from "./browser.mjs";
 
 const VIEWS = [
   { name: "wide-light", width: 1280, height: 800, scheme: "light" },
@@ -24,7 +24,7 @@ const browser = await Browser.start(process.env.CHROMIUM ?? "chromium");
 let mistakes = 0;
 try {
   await mkdir(pictures, { recursive: true });
-  for (const view of VIEWS) await look(view);
+  for (const view of chosen(VIEWS)) await look(view);
 } catch (error) {
   mistake("the run", error.stack);
 } finally {

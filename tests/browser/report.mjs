@@ -8,7 +8,7 @@
 import { mkdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Browser } from "./browser.mjs";
+import { Browser, chosen } from "./browser.mjs";
 
 const VIEWS = [
   { name: "wide-light", width: 1200, height: 800, scheme: "light" },
@@ -39,7 +39,7 @@ function mistake(where, what) {
 async function look(file) {
   const url = pathToFileURL(resolve(file)).href;
   const name = basename(file, ".html");
-  for (const view of VIEWS) {
+  for (const view of chosen(VIEWS)) {
     const where = `${name} ${view.name}`;
     const page = await browser.page(view);
     try {

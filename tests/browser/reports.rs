@@ -64,7 +64,7 @@ fn the_check_finds_the_mistakes_of_a_canary() {
     assert_eq!(verdict.status.code(), Some(1));
     let mistakes = String::from_utf8_lossy(&verdict.stderr);
     for wanted in [
-        "report narrow-light: is 7",
+        "report narrow-dark: is 7",
         "report wide-light: a plot has no title",
         "the plot Nothing shows nothing",
         "the plot Letters: 100 ms stands on 110 ms",
@@ -73,8 +73,8 @@ fn the_check_finds_the_mistakes_of_a_canary() {
         "is cut off: a sentence",
         "runs over: so long",
         "6 ends are shown of 7 requests offered; the page says 7",
-        "report wide-dark: console: a complaint",
-        "report wide-dark: asks for file:",
+        "report wide-light: console: a complaint",
+        "report wide-light: asks for file:",
     ] {
         assert!(mistakes.contains(wanted), "no word of `{wanted}` in:\n{mistakes}");
     }

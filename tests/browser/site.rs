@@ -105,10 +105,10 @@ fn the_check_finds_the_mistakes_of_a_canary() {
     assert_eq!(verdict.status.code(), Some(1));
     let mistakes = String::from_utf8_lossy(&verdict.stderr);
     for wanted in [
-        "/ narrow-light: is 7",
+        "/ narrow-dark: is 7",
         "/ wide-light: faint text: P Faint text 1.6",
-        "/ wide-dark: console: a complaint",
-        "/ wide-dark: console: ReferenceError: nothing is not defined",
+        "/ wide-light: console: a complaint",
+        "/ wide-light: console: ReferenceError: nothing is not defined",
         "does not show that it has the focus",
         "the tabulator reached",
         "/dead is answered with 404",
