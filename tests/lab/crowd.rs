@@ -22,10 +22,11 @@ use rustix::io::{Errno, read, write};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, connect_unspec, getsockname, socket_with,
 };
+use staunch_lab::{MODELS, Model};
 use staunch_netio::descriptors::raise_descriptor_limit;
 use staunch_tests::house::waiting::HANG;
 
-use crate::model::{Running, with_each};
+use crate::model::Running;
 
 /// How many connect at once.
 const CROWD_COUNT: usize = 10_000;
@@ -250,24 +251,46 @@ fn lines() -> Vec<Line> {
     table.lines().filter_map(line_of).collect()
 }
 
+/// Ways to accept that have little in common: one process for all, several that share the listener, a thread
+/// that hands over, reports at an edge and by signals, and the ring.
+const USUAL: [&str; 6] =
+    ["iterative", "prefork", "prethread-handover", "epoll-edge", "sigio", "staunch-uring"];
+
+/// A crowd comes to a model.
+fn crowd(model: &'static Model) {
+    raise_descriptor_limit().expect("a limit");
+    println!("{}", model.name);
+    let running = Running::start_with(model, "true", &["--backlog", "512"]);
+    let mut crowd = Crowd::come(running.address(), running.request(100));
+    let some_are_held = crowd.await_all();
+    let [answered, refused, given_up] =
+        [End::Answered, End::Refused, End::GivenUp].map(|end| crowd.count(Some(end)));
+    println!("  {answered} answered, {refused} refused, {given_up} given up");
+    let ends = || crowd.ends_of_hanging();
+    assert_eq!(crowd.count(None), 0, "{}: connections hang:\n{}", model.name, ends());
+    assert!(!some_are_held, "{}: resets are not heard:\n{}", model.name, ends());
+    assert!(answered > 0, "{}: nobody was answered", model.name);
+    let is_short = |client: &&Client| (1..100).contains(&client.received);
+    assert_eq!(crowd.clients.iter().filter(is_short).count(), 0, "{}: answers are cut off", model.name);
+    drop(crowd);
+    running.assert_serves();
+    running.end("after a crowd");
+}
+
 #[test]
 fn ten_thousand_are_answered_or_refused() {
-    raise_descriptor_limit().expect("a limit");
-    with_each(|model| {
-        let running = Running::start_with(model, "true", &["--backlog", "512"]);
-        let mut crowd = Crowd::come(running.address(), running.request(100));
-        let some_are_held = crowd.await_all();
-        let [answered, refused, given_up] =
-            [End::Answered, End::Refused, End::GivenUp].map(|end| crowd.count(Some(end)));
-        println!("  {answered} answered, {refused} refused, {given_up} given up");
-        let ends = || crowd.ends_of_hanging();
-        assert_eq!(crowd.count(None), 0, "{}: connections hang:\n{}", model.name, ends());
-        assert!(!some_are_held, "{}: resets are not heard:\n{}", model.name, ends());
-        assert!(answered > 0, "{}: nobody was answered", model.name);
-        let is_short = |client: &&Client| (1..100).contains(&client.received);
-        assert_eq!(crowd.clients.iter().filter(is_short).count(), 0, "{}: answers are cut off", model.name);
-        drop(crowd);
-        running.assert_serves();
-        running.end("after a crowd");
-    });
+    let all = MODELS.iter().copied();
+    let models: Vec<&Model> = all.filter(|model| USUAL.contains(&model.name)).collect();
+    assert_eq!(models.len(), USUAL.len(), "a model has another name");
+    models.into_iter().for_each(crowd);
+}
+
+/// For `make soak`: 130 000 connections to models that accept as others do.
+mod in_depth {
+    use super::*;
+
+    #[test]
+    fn ten_thousand_are_answered_or_refused_by_the_other_models() {
+        MODELS.iter().copied().filter(|model| !USUAL.contains(&model.name)).for_each(crowd);
+    }
 }

@@ -133,8 +133,14 @@ fn check(decision: &Decision, before: State) {
     assert!((0.0..=1.0).contains(&estimate.finished_share), "{estimate:?}");
 }
 
+/// Cases of a property: those of a long run are told by STAUNCH_SEEDS, as for the scenes.
+fn cases() -> u32 {
+    let told = std::env::var("STAUNCH_SEEDS").ok().and_then(|number| number.parse::<u32>().ok());
+    told.map_or(100, |seeds| seeds.saturating_mul(20))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// Any observations in any order, and sound ones afterwards: it never panics, stays in its bounds, and
     /// comes to its senses.

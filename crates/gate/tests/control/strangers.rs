@@ -12,6 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use staunch_gate::controller::{Controller, Corrected, Hint, Settings};
 use staunch_gate::observation::{Connections, Observation, Queue};
 
+/// Draws of a scene: `make soak` has twenty of each, a landing few, for the law changes seldom.
 fn seeds(usual: u64) -> std::ops::RangeInclusive<u64> {
     let told = std::env::var("STAUNCH_SEEDS").ok().and_then(|number| number.parse().ok());
     1..=told.unwrap_or(usual)
@@ -45,7 +46,7 @@ fn reach(scenario: &Scenario, times: f64) -> (f64, Outcome) {
 
 #[test]
 fn silent_connections_are_in_nobodys_way() {
-    for seed in seeds(2) {
+    for seed in seeds(1) {
         for (silent_per_s, silent_ever) in [(100.0, 0), (0.0, 1000), (100.0, 1000)] {
             for times in [2.0, 5.0, 10.0] {
                 let base = Scenario { silent_per_s, silent_ever, measure_s: 2.0, ..node(seed) };
@@ -67,7 +68,7 @@ fn silent_connections_are_in_nobodys_way() {
 /// Kernels that go on asking for whom has given up: most of those let in say nothing, and are gone.
 #[test]
 fn those_who_have_gone_do_not_starve_the_server() {
-    for seed in seeds(2) {
+    for seed in seeds(1) {
         for (service, eager, times) in [
             (Service::Fixed(1.2e-3), true, 5.0),
             (Service::Fixed(1.2e-3), true, 10.0),
@@ -86,7 +87,7 @@ fn those_who_have_gone_do_not_starve_the_server() {
 /// A crowd goes on where another was before: the line at the start is of clients who have gone.
 #[test]
 fn what_a_crowd_left_behind() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for ghosts in [false, true] {
             let base = Scenario { left_behind: 500, ghosts, measure_s: 2.0, ..node(seed) };
             let scenario = base.offered(&[(0.0, 5.0)]);
@@ -101,7 +102,7 @@ fn what_a_crowd_left_behind() {
 /// the server begins with.
 #[test]
 fn a_line_that_is_none_is_in_nobodys_way() {
-    for seed in seeds(2) {
+    for seed in seeds(1) {
         for times in [0.5, 5.0] {
             let base = Scenario { phantoms: 3_000, measure_s: 2.0, ..node(seed) };
             let scenario = base.offered(&[(0.0, times)]);
@@ -147,7 +148,7 @@ fn a_line_that_does_not_move_is_not_believed() {
 /// says nothing.
 #[test]
 fn two_connections_for_each_client() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for times in [2.0, 5.0, 10.0] {
             for round_trip_ms in [(0.0, 0.0), (20.0, 60.0)] {
                 let base = Scenario { round_trip_ms, silent_stay_s: 0.05, measure_s: 2.0, ..node(seed) };
@@ -164,7 +165,7 @@ fn two_connections_for_each_client() {
 /// A container that may have half a processor: a busy server stands still for half of each 100 ms.
 #[test]
 fn a_quota_of_processor_time() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for (service, eager) in [(Service::Fixed(1.2e-3), true), (Service::Exponential(300e-6), false)] {
             for times in [2.0, 5.0, 10.0] {
                 let quota = Some((0.1, 0.5));
@@ -181,7 +182,7 @@ fn a_quota_of_processor_time() {
 /// The host takes the processor away for 100 ms every 5 s.
 #[test]
 fn pauses_of_the_host() {
-    for seed in seeds(2) {
+    for seed in seeds(1) {
         for service in [Service::Fixed(1.2e-3), Service::Exponential(300e-6)] {
             for (times, shed_max) in [(0.5, 0.0), (0.9, 1e-3)] {
                 let stalls = Some(Stalls { every_s: 5.0, ms: (100.0, 100.0), whole: false });
@@ -200,7 +201,7 @@ fn pauses_of_the_host() {
 /// most.
 #[test]
 fn a_rate_that_was_too_low_is_found_upwards() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for (service, eager) in [(Service::Fixed(1.2e-3), true), (Service::Exponential(300e-6), false)] {
             for round_trip_ms in [(0.0, 0.0), (20.0, 60.0)] {
                 let base =
@@ -218,7 +219,7 @@ fn a_rate_that_was_too_low_is_found_upwards() {
 /// An accept queue of five places, as Python's: the gate stands aside, and says so; nobody does worse for it.
 #[test]
 fn a_short_accept_queue() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for times in [0.9, 2.0, 3.5, 10.0] {
             let service = Service::Exponential(450e-6);
             let base = Scenario { seed, service, backlog: 5, measure_s: 2.0, ..Scenario::default() };
@@ -242,7 +243,7 @@ fn a_short_accept_queue() {
 /// who come to the fast one, who wait as long as they do alone.
 #[test]
 fn a_slow_server_is_in_nobodys_way_at_another_port() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         for (slow_s, eager, times) in [(10e-3, false, 10.0), (3e-3, true, 10.0), (10e-3, true, 3.0)] {
             for fast_times in [0.5, 0.8] {
                 let service = Service::Exponential(slow_s);
@@ -265,7 +266,7 @@ fn a_slow_server_is_in_nobodys_way_at_another_port() {
 /// A flood whose reception costs the server nothing is left to the kernel; honest newcomers come in at once.
 #[test]
 fn a_flood_that_hinders_nobody_is_passed() {
-    for seed in seeds(3) {
+    for seed in seeds(1) {
         let flood = vec![Phase { from_s: 1.0, per_s: 180e3 }];
         let base = Scenario { flood, own_reception: true, seconds: 6.0, ..node(seed) };
         let scenario = base.offered(&[(0.0, 0.4)]);
@@ -279,7 +280,7 @@ fn a_flood_that_hinders_nobody_is_passed() {
 /// Strangers of all kinds, drawn by chance.
 #[test]
 fn whatever_comes_the_gate_is_not_the_outage() {
-    for seed in seeds(40) {
+    for seed in seeds(15) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut among = |of: &[f64]| of[(random.random::<f64>() * of.len() as f64) as usize];
         let times = among(&[0.5, 0.9, 1.2, 2.0, 5.0, 10.0]);
