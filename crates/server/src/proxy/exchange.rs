@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Open, Piece, Upstream};
+use staunch_engine::{Open, Piece, UNIX_PEER, Upstream};
 use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
 use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi};
 
@@ -200,7 +200,8 @@ impl Forwarded {
             _ => "localhost".to_owned(),
         };
         let forwarding = Forwarding {
-            client: peer,
+            // Of a socket file there is no address to tell of.
+            client: peer.filter(|peer| *peer != UNIX_PEER),
             is_secured,
             trusts: is_trusted,
             host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
