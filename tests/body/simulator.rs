@@ -391,6 +391,7 @@ fn proxy(config: &Config) -> Option<Arc<ProxyShared>> {
         body_bytes_kept: proxy.proxy_body_size as usize,
         memory_bytes: 256 << 20,
         links_max: LINKS_MAX,
+        client_ipv6_bits: config.clients.client_prefix_ipv6,
     };
     let shared = ProxyShared::new(told, "staunch-simulated", Arc::new(|_| ()));
     let servers = vec![ProxyServer::Internet(SIMULATED_APPLICATION)];

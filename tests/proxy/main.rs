@@ -18,6 +18,7 @@ mod rules;
 mod scripted;
 mod scripts;
 mod secured;
+mod shares;
 mod sticky;
 mod strangers;
 mod world;

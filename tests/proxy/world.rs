@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::process::{Server, binary};
 use staunch_tests::response::Response;
@@ -91,6 +92,19 @@ impl World {
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
+    /// Waits until so many requests in all stand in line or were refused. Gives how many were.
+    pub(crate) fn await_line(&mut self, requests: f64) -> f64 {
+        let began = std::time::Instant::now();
+        loop {
+            let refused = self.metric("staunch_proxy_refused_total", "");
+            if refused + self.metric("staunch_proxy_waiting", "") >= requests {
+                return refused;
+            }
+            assert!(began.elapsed() < PATIENCE, "{requests} requests do not come");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits until a metric is as wanted.
     pub(crate) fn await_metric(&mut self, name: &str, label: &str, wanted: impl Fn(f64) -> bool) -> f64 {
         let began = std::time::Instant::now();
@@ -128,6 +142,16 @@ impl Client {
 
     pub(crate) fn to(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
+        Self { stream, left: Vec::new() }
+    }
+
+    /// Connects from an address of this machine.
+    pub(crate) fn from(source: IpAddr, to: SocketAddr) -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &SocketAddr::new(source, 0)).expect("an address of this machine");
+        connect(&socket, &to).expect("a connection");
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
         Self { stream, left: Vec::new() }
     }

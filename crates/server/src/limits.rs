@@ -207,3 +207,21 @@ pub(crate) const LOOKS_QUEUED_MAX: usize = 4_096;
 pub const PROXY_ANSWER_BYTES_KEPT: usize = 1024 * 1024;
 /// Bytes that are taken so where memory is short: as much as a worker sends at a time.
 pub const PROXY_ANSWER_BYTES_MIN: usize = 64 * 1024;
+
+/// Part of the links of a worker, and of the line of an application, that one client holds at most while
+/// others are there: three more that take as much find room.
+pub(crate) const PROXY_CLIENT_PART: u32 = 4;
+/// Links that a client may hold in each worker whatever its part is: a browser opens six connections to a
+/// site by HTTP/1.1, and two of its tabs may hold a stream of events.
+pub(crate) const PROXY_CLIENT_LINKS_MIN: u32 = 8;
+/// Requests that a client may have in line whatever its part is. A line may have room for two alone.
+pub(crate) const PROXY_CLIENT_LINE_MIN: u32 = 1;
+/// Part of the links of a worker that a client does not get if it is the only one: whoever comes next finds
+/// room, and a load balancer that is this client loses no more than an eighth.
+pub(crate) const PROXY_LINKS_RESERVED_PART: u32 = 8;
+/// Time for which another client counts as being there, in milliseconds. A client that holds links for long
+/// must not have all of them because the others paused; people come back to a page within minutes.
+pub(crate) const PROXY_OTHERS_SEEN_MS: u64 = 10 * 60 * 1_000;
+/// Time after which a line that was full is one with room again, in milliseconds: as long as clients that
+/// were refused are asked to stay away at least.
+pub(crate) const PROXY_LINE_CROWDED_MS: u64 = 1_000;

@@ -23,6 +23,7 @@ mod links;
 mod mail;
 mod relaying;
 mod shared;
+mod shares;
 mod sticky;
 mod trouble;
 mod verdict;

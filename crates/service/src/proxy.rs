@@ -149,6 +149,7 @@ pub(crate) fn of(config: &Config, workers: usize) -> ProxyConfig {
             StickyWord::Cookie => ProxySticky::Cookie,
             StickyWord::Client => ProxySticky::Client { ipv6_bits: config.clients.client_prefix_ipv6 },
         }),
+        client_ipv6_bits: config.clients.client_prefix_ipv6,
         links_max: whole(proxy.proxy_connections.div_ceil(workers.max(1) as u64)),
     }
 }

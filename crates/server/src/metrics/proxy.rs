@@ -8,6 +8,13 @@ pub fn proxy(figures: &ProxyFigures, text: &mut String) {
     let mut out = Exposition::default();
     out.gauge("staunch_proxy_held_bytes", "Bodies held for clients that send or take them slowly.")
         .sample(&[], figures.held_bytes);
+    out.counter(
+        "staunch_proxy_excess_total",
+        "Requests refused because their client had its share, by the reason.",
+    );
+    for (reason, count) in [("connections", figures.excess_connections), ("line", figures.excess_line)] {
+        out.sample(&[("reason", reason)], count);
+    }
     gauges(&figures.servers, &mut out);
     counters(&figures.servers, &mut out);
     checks(&figures.servers, &mut out);
@@ -124,10 +131,14 @@ mod tests {
             ..ProxyServerFigures::default()
         };
         let mut text = String::new();
-        proxy(&ProxyFigures { servers: vec![server], held_bytes: 5 }, &mut text);
+        proxy(
+            &ProxyFigures { servers: vec![server], held_bytes: 5, excess_line: 6, ..ProxyFigures::default() },
+            &mut text,
+        );
         let labels = "application=\"127.0.0.1:1 127.0.0.1:2\",server=\"127.0.0.1:1\"";
         for line in [
             "staunch_proxy_held_bytes 5".to_owned(),
+            "staunch_proxy_excess_total{reason=\"line\"} 6".to_owned(),
             format!("staunch_proxy_limit{{{labels}}} +Inf"),
             format!("staunch_proxy_in_work{{{labels}}} 3"),
             format!("staunch_proxy_answers_total{{{labels}}} 7"),

@@ -10,6 +10,7 @@ use staunch_engine::{PlaceNews, Places};
 
 use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
+use super::shares::LineShares;
 use super::sticky::{rank, server_hash};
 use super::verdict::Verdict;
 use crate::config::ProxyWire;
@@ -35,6 +36,8 @@ pub(super) struct Application {
     pub(super) servers: Vec<Arc<AppServer>>,
     /// Requests that are tried once more at present.
     pub(super) retries: Arc<AtomicU32>,
+    /// The shares of clients of its servers' lines.
+    pub(super) line: Arc<LineShares>,
 }
 
 /// A server of an application.
@@ -113,6 +116,7 @@ impl Application {
             wire: told.wire,
             servers: told.servers.iter().map(server).collect(),
             retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
+            line: before.map(|before| Arc::clone(&before.line)).unwrap_or_default(),
         }
     }
 

@@ -78,6 +78,8 @@ pub struct ProxyConfig {
     pub links_max: u32,
     /// By what clients stay with a server, if they do.
     pub sticky: Option<ProxySticky>,
+    /// Leading bits of an IPv6 address that make a client.
+    pub client_ipv6_bits: u8,
 }
 
 impl ProxyConfig {
@@ -114,6 +116,7 @@ impl Default for ProxyConfig {
             memory_bytes: 256 << 20,
             links_max: 1_024,
             sticky: None,
+            client_ipv6_bits: 64,
         }
     }
 }

@@ -13,6 +13,7 @@ use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
 use super::journey::Journey;
+use super::shares::ShareOwner;
 use super::sticky::{STICKY_COOKIE, Stay};
 use super::wire::{Framing, script};
 use crate::scripts::ScriptCall;
@@ -27,6 +28,8 @@ pub(super) struct Forwarded {
     /// Field lines that the rules of its path add to the answer.
     pub(super) lines: Vec<u8>,
     pub(super) asker: Asker,
+    /// The client, as its share is counted; `None`: it has none.
+    pub(super) owner: Option<ShareOwner>,
     /// The script that the application runs, if FastCGI is spoken with it.
     pub(super) call: Option<Box<ScriptCall>>,
     pub(super) is_head: bool,
@@ -74,6 +77,14 @@ pub(super) struct Asker {
     pub(super) client: Option<IpAddr>,
     pub(super) is_secured: bool,
     pub(super) is_trusted: bool,
+}
+
+impl Asker {
+    /// The client, as its share is counted. A proxy that names nobody asks for itself, and has none.
+    pub(super) fn owner(&self, ipv6_bits: u8) -> Option<ShareOwner> {
+        let is_proxy = self.is_trusted && self.client == self.peer;
+        ShareOwner::at(self.client.filter(|_| !is_proxy), ipv6_bits)
+    }
 }
 
 /// The body of a request.
@@ -125,6 +136,8 @@ pub(super) enum Failure {
     Unreachable,
     /// The server has not answered in time.
     TimedOut,
+    /// Its client has its share of links, or of the line, already.
+    Excess,
     /// The client has left meanwhile.
     ClientGone,
     /// The answer is not HTTP, or could be read in two ways.
@@ -148,6 +161,7 @@ impl Forwarded {
             application,
             lines,
             asker,
+            owner: None,
             is_head: request.method == Method::Head,
             is_idempotent: is_idempotent(request.method),
             is_guarded: false,
@@ -313,6 +327,16 @@ impl RelayedAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxy_that_names_nobody_has_no_share() {
+        let address = |text: &str| text.parse().ok();
+        let (proxy, client) = (address("192.0.2.1"), address("192.0.2.9"));
+        let asker = |client, is_trusted| Asker { peer: proxy, client, is_secured: false, is_trusted };
+        assert_eq!(asker(proxy, true).owner(64), None);
+        assert_eq!(asker(client, true).owner(64), ShareOwner::at(client, 64));
+        assert_eq!(asker(proxy, false).owner(64), ShareOwner::at(proxy, 64));
+    }
 
     #[test]
     fn small_pieces_that_wait_cost_little_more_than_their_bytes() {

@@ -18,6 +18,12 @@ pub struct ProxyFigures {
     pub servers: Vec<ProxyServerFigures>,
     /// Bytes that are held for slow clients.
     pub held_bytes: u64,
+    /// Requests refused because their client held its share of the connections to servers.
+    #[serde(default)]
+    pub excess_connections: u64,
+    /// Requests refused because their client held its share of the line of an application.
+    #[serde(default)]
+    pub excess_line: u64,
 }
 
 /// Figures of a server of an application. Counts are from the start.
@@ -162,6 +168,15 @@ impl ProxyFigures {
     /// Each server, and how its limit came to be in the last minute, for people.
     pub fn page(&self) -> String {
         let mut text = format!("{} bytes held for slow clients\n", self.held_bytes);
+        let (connections, line) = (self.excess_connections, self.excess_line);
+        if connections + line > 0 {
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                text,
+                "requests refused because their client had its share: {connections} of connections, \
+                 {line} of a line"
+            );
+        }
         for server in &self.servers {
             // Writing to a string does not fail.
             let _ = server.write(&mut text);
@@ -224,7 +239,10 @@ mod tests {
             steps: vec![step],
             ..ProxyServerFigures::default()
         };
-        let text = ProxyFigures { servers: vec![server], held_bytes: 3 }.page();
+        let text =
+            ProxyFigures { servers: vec![server], held_bytes: 3, excess_line: 4, ..ProxyFigures::default() }
+                .page();
+        assert!(text.contains("their client had its share: 0 of connections, 4 of a line"), "{text}");
         assert!(text.contains("127.0.0.1:1 of shop: limit 8, fails"), "{text}");
         assert!(
             text.lines().any(|line| line.starts_with("      1.2") && line.ends_with("tries more")),

@@ -16,6 +16,7 @@ use super::application::{Application, ServerName};
 use super::config::{ProxyApplication, ProxyConfig};
 use super::figures::{ProxyFigures, ProxyServerFigures};
 use super::mail::ProxyMail;
+use super::shares::{ClientsSeen, ExcessCounts};
 use crate::mail::Mail;
 use crate::owner::OwnerPart;
 use crate::problem::Problems;
@@ -40,6 +41,8 @@ pub struct ProxyShared {
     /// Settings of links by TLS, if there may be any.
     tls: OnceLock<OutgoingTls>,
     pub(super) notice: Notice,
+    pub(super) clients_seen: ClientsSeen,
+    pub(super) excess_counts: ExcessCounts,
     /// Whether some request stands in line, for the thread that looks after them.
     has_lines: Mutex<bool>,
     line_began: Condvar,
@@ -61,6 +64,8 @@ impl ProxyShared {
             post: OnceLock::new(),
             tls: OnceLock::new(),
             notice,
+            clients_seen: ClientsSeen::default(),
+            excess_counts: ExcessCounts::default(),
             has_lines: Mutex::new(false),
             line_began: Condvar::new(),
             has_ended: AtomicBool::new(false),
@@ -209,7 +214,12 @@ impl ProxyShared {
             .collect();
         servers
             .sort_by(|one, other| (&one.application, &one.server).cmp(&(&other.application, &other.server)));
-        ProxyFigures { servers, held_bytes: self.held_bytes.load(Relaxed) }
+        ProxyFigures {
+            servers,
+            held_bytes: self.held_bytes.load(Relaxed),
+            excess_connections: self.excess_counts.links.load(Relaxed),
+            excess_line: self.excess_counts.line.load(Relaxed),
+        }
     }
 
     pub(super) fn application(&self, name: &str) -> Option<Arc<Application>> {

@@ -1,12 +1,14 @@
 //! A worker's part of the proxy, which the engine asks about exchanges and links.
 //!
 //! A worker's part must never wait. `bodies` has the bodies of requests, `placing` asks for places, `hearing`
-//! takes what comes on links, `answering` answers clients, `tunnels` has what follows another protocol.
+//! takes what comes on links, `answering` answers clients, `tunnels` has what follows another protocol, `sharing`
+//! counts what clients hold.
 
 mod answering;
 mod bodies;
 mod hearing;
 mod placing;
+mod sharing;
 mod tunnels;
 
 use std::collections::HashMap;
@@ -22,6 +24,7 @@ use super::exchange::{Asker, Failure, ForwardStage, Forwarded, RelayedAnswer};
 use super::journey::Journey;
 use super::links::Links;
 use super::shared::ProxyShared;
+use super::shares::LinkShares;
 use super::sticky::Numbers;
 use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
 use crate::owner::OwnerPart;
@@ -50,6 +53,8 @@ pub(crate) struct ProxyWorker {
     exchanges: HashMap<Address, Box<Forwarded>>,
     tunnels: HashMap<Address, Box<Tunnel>>,
     links: Links,
+    /// Links that serve exchanges, by their clients.
+    link_shares: LinkShares,
     /// Chance, for the choice of servers (xorshift64*).
     chance: u64,
     /// Numbers for clients that are to stay with a server.
@@ -75,6 +80,7 @@ impl ProxyWorker {
             exchanges: HashMap::new(),
             tunnels: HashMap::new(),
             links: Links::default(),
+            link_shares: LinkShares::new(shared.config.links_max),
             chance: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(worker) + 1),
             numbers: Numbers::default(),
             beside: 0,
@@ -108,6 +114,10 @@ impl ProxyWorker {
             is_trusted: answer.is_from_trusted(),
         };
         let mut forwarded = Forwarded::new(application, request, asker, errand.lines, errand.script);
+        forwarded.owner = asker.owner(self.shared.config.client_ipv6_bits);
+        if let Some(owner) = forwarded.owner {
+            self.shared.clients_seen.note(owner, self.now_ms);
+        }
         forwarded.is_guarded = errand.is_guarded;
         forwarded.shows_times = errand.shows_times;
         if let Some(sticky) = self.shared.config.sticky {

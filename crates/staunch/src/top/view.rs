@@ -76,7 +76,18 @@ fn applications(proxy: &ProxyFigures) -> Vec<(String, &'static str)> {
         );
         (text, code)
     };
-    std::iter::once((head, QUIET)).chain(proxy.servers.iter().map(line)).collect()
+    let mut lines = vec![(head, QUIET)];
+    lines.extend(proxy.servers.iter().map(line));
+    let (connections, in_line) = (proxy.excess_connections, proxy.excess_line);
+    if connections + in_line > 0 {
+        let text = format!(
+            "refused as one client's excess: {} of connections, {} of a line",
+            words::count(connections),
+            words::count(in_line)
+        );
+        lines.push((text, CARE));
+    }
+    lines
 }
 
 fn title(snapshot: &Snapshot) -> (String, &'static str) {

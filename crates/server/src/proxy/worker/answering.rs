@@ -64,6 +64,7 @@ impl ProxyWorker {
     ) -> Answered {
         let (problem, further) = match failure {
             Failure::Crowded { spread_s } => (Problem::Crowded, format!("Retry-After: {spread_s}\r\n")),
+            Failure::Excess => (Problem::TooMany, "Retry-After: 1\r\n".to_owned()),
             Failure::NoLink => (Problem::Crowded, "Retry-After: 1\r\n".to_owned()),
             Failure::Unreachable => (Problem::Unreachable, String::new()),
             Failure::BadAnswer => (Problem::BadAnswer, String::new()),

@@ -217,11 +217,7 @@ impl ProxyWorker {
         forwarded.journey.note_end(self.now_ms);
         self.free_place(forwarded, true);
         self.end_beside(&mut forwarded.is_beside);
-        let ForwardStage::AtWork(server, link, _) =
-            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
-        else {
-            return;
-        };
+        let ForwardStage::AtWork(server, link, _) = self.put(forwarded, ForwardStage::Apart) else { return };
         self.tell_errors(&server, link);
         let counts = &server.get().counts;
         counts.answers.fetch_add(1, Relaxed);
@@ -246,9 +242,7 @@ impl ProxyWorker {
     ) {
         forwarded.journey.note_end(self.now_ms);
         self.end_beside(&mut forwarded.is_beside);
-        let ForwardStage::AtWork(server, _, since_ms) =
-            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
-        else {
+        let ForwardStage::AtWork(server, _, since_ms) = self.put(forwarded, ForwardStage::Apart) else {
             return;
         };
         self.tell_errors(&server, upstream);
@@ -294,9 +288,10 @@ impl ProxyWorker {
             // If it has a place by now, the news of it finds nobody, and gives it back.
             server.get().places.leave(address);
             forwarded.journey.leave_line(self.now_ms);
-            (forwarded.stage, forwarded.failure) = (ForwardStage::Apart, Some(Failure::Unreachable));
+            forwarded.failure = Some(Failure::Unreachable);
+            self.put(forwarded, ForwardStage::Apart);
         }
-        if matches!(forwarded.failure, Some(Failure::Crowded { .. })) {
+        if matches!(forwarded.failure, Some(Failure::Crowded { .. } | Failure::Excess)) {
             forwarded.failure = Some(Failure::Unreachable);
         }
     }

@@ -20,30 +20,35 @@ impl ProxyWorker {
         self.now_ms = outbox.now_ms();
         let ProxyMail { server, news } = mail;
         let address = news.address;
-        let waiting = self.exchanges.get_mut(&address);
-        let waiting =
-            waiting.filter(|one| matches!(&one.stage, ForwardStage::InLine(wanted) if wanted.is(&server)));
-        match (waiting, news.has_place) {
-            (Some(_), false) if server.get().is_gone() => self.ask_elsewhere(address),
-            (Some(forwarded), true) => {
-                forwarded.journey.leave_line(self.now_ms);
-                forwarded.stage = ForwardStage::Placed(server, self.now_ms);
-            }
-            (Some(forwarded), false) => {
-                forwarded.journey.leave_line(self.now_ms);
-                forwarded.stage = ForwardStage::Apart;
-                forwarded.failure = Some(Failure::Crowded { spread_s: 1 });
-            }
-            (None, true) => return self.give_back(&server, GivenBack::Unanswered),
-            (None, false) => return,
+        let is_in_line =
+            |one: &Forwarded| matches!(&one.stage, ForwardStage::InLine(wanted) if wanted.is(&server));
+        let is_awaited = self.exchanges.get(&address).is_some_and(|one| is_in_line(one));
+        match (is_awaited, news.has_place) {
+            (true, false) if server.get().is_gone() => self.ask_elsewhere(address),
+            (true, has_place) => self.leave_line(address, server, has_place),
+            (false, true) => return self.give_back(&server, GivenBack::Unanswered),
+            (false, false) => return,
         }
         outbox.wake(address);
+    }
+
+    /// A request has a place now, or its client's patience is over.
+    fn leave_line(&mut self, address: Address, server: ServerName, has_place: bool) {
+        let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
+        forwarded.journey.leave_line(self.now_ms);
+        if has_place {
+            self.put(&mut forwarded, ForwardStage::Placed(server, self.now_ms));
+        } else {
+            self.put(&mut forwarded, ForwardStage::Apart);
+            forwarded.failure = Some(Failure::Crowded { spread_s: 1 });
+        }
+        self.exchanges.insert(address, forwarded);
     }
 
     /// The server has vanished in whose line a request stood: it asks one of those that are there now.
     fn ask_elsewhere(&mut self, address: Address) {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
-        forwarded.stage = ForwardStage::Apart;
+        self.put(&mut forwarded, ForwardStage::Apart);
         self.want_place(&mut forwarded, None, address);
         if !matches!(forwarded.stage, ForwardStage::InLine(_)) {
             forwarded.journey.leave_line(self.now_ms);
@@ -85,6 +90,10 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Unreachable);
             return;
         }
+        if self.has_share_of_links(forwarded) || self.has_share_of_line(forwarded) {
+            forwarded.failure = Some(Failure::Excess);
+            return;
+        }
         let now_ms = self.now_ms;
         let application = Arc::clone(&forwarded.application);
         let but_index = but.and_then(|but| application.index_of(but.get()));
@@ -96,17 +105,18 @@ impl ProxyWorker {
         let answer = server.get().places.ask(address, now_ms, &mut news);
         self.tell(&server, news);
         match answer {
-            PlaceAnswer::Taken => forwarded.stage = ForwardStage::Placed(server, now_ms),
+            PlaceAnswer::Taken => _ = self.put(forwarded, ForwardStage::Placed(server, now_ms)),
             // Told by nobody, if it vanished before the request stood there.
             PlaceAnswer::Waits if server.get().is_gone() && server.get().places.leave(address) => {
                 self.want_place(forwarded, but, address);
             }
             PlaceAnswer::Waits => {
-                forwarded.stage = ForwardStage::InLine(server);
+                self.put(forwarded, ForwardStage::InLine(server));
                 forwarded.journey.enter_line(now_ms);
                 self.shared.look_after_lines();
             }
             PlaceAnswer::Refused { spread_s } => {
+                server.application.line.note_full(now_ms);
                 let spread_s = 1 + (self.draw() % u64::from(spread_s)) as u32;
                 forwarded.failure = Some(Failure::Crowded { spread_s });
             }
@@ -131,11 +141,14 @@ impl ProxyWorker {
         if !matches!(forwarded.stage, ForwardStage::Placed(..)) {
             return;
         }
-        let ForwardStage::Placed(server, since_ms) =
-            std::mem::replace(&mut forwarded.stage, ForwardStage::Apart)
-        else {
+        let ForwardStage::Placed(server, since_ms) = self.put(forwarded, ForwardStage::Apart) else {
             return;
         };
+        if self.has_share_of_links(forwarded) {
+            // Its client stood in line with more requests than it had links left.
+            forwarded.failure = Some(Failure::Excess);
+            return self.give_back(&server, GivenBack::Beside);
+        }
         let shared = Arc::clone(&self.shared);
         let link = self.links.open(&server, address, forwarded, &shared, self.unix_s, outbox);
         let Some(link) = link else {
@@ -146,7 +159,7 @@ impl ProxyWorker {
             link.reader.begin(forwarded.is_head, forwarded.asks_upgrade);
         }
         forwarded.journey.ask(&server, since_ms);
-        forwarded.stage = ForwardStage::AtWork(server, link, Some(since_ms));
+        self.put(forwarded, ForwardStage::AtWork(server, link, Some(since_ms)));
         send_request(&mut self.links, forwarded, link, request.content, outbox);
         if !forwarded.body.has_ended {
             // A client whose body is slow must not keep others from being worked on.
@@ -173,7 +186,7 @@ impl ProxyWorker {
     /// Gives back the place of a request, or leaves the line, and forgets its link.
     pub(super) fn abandon(&mut self, forwarded: &mut Forwarded, address: Address) {
         self.end_beside(&mut forwarded.is_beside);
-        match std::mem::replace(&mut forwarded.stage, ForwardStage::Apart) {
+        match self.put(forwarded, ForwardStage::Apart) {
             ForwardStage::Apart => {}
             ForwardStage::InLine(server) => _ = server.get().places.leave(address),
             ForwardStage::Placed(server, _) => self.give_back(&server, GivenBack::Unanswered),

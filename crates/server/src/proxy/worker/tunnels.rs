@@ -12,6 +12,7 @@ use super::ProxyWorker;
 use crate::proxy::application::ServerName;
 use crate::proxy::exchange::{ForwardStage, Forwarded, RelayedAnswer};
 use crate::proxy::journey::Journey;
+use crate::proxy::shares::ShareOwner;
 use crate::proxy::trouble::Trouble;
 
 /// An exchange whose ends speak another protocol.
@@ -35,16 +36,19 @@ struct FarEnd {
     secured: Option<Box<OutgoingSession>>,
     /// Since when the tunnel has a place, if it has one.
     placed_at_ms: Option<u64>,
+    /// The client in whose share the link is.
+    owner: Option<ShareOwner>,
 }
 
 impl ProxyWorker {
     /// A server has agreed to another protocol: its link and its place are the tunnel's from now on.
     pub(super) fn begin_tunnel(&mut self, address: Address, mut forwarded: Box<Forwarded>) {
-        // It was answered: nothing is tried once more.
+        // It was answered: nothing is tried once more. Its link stays in the share of its client.
         forwarded.application.retries.fetch_sub(u32::from(forwarded.has_retried), Relaxed);
         let far_end = match std::mem::replace(&mut forwarded.stage, ForwardStage::Apart) {
             ForwardStage::AtWork(server, link, placed_at_ms) => {
-                Some(FarEnd { server, link, secured: self.links.give_away(link), placed_at_ms })
+                let (secured, owner) = (self.links.give_away(link), forwarded.owner);
+                Some(FarEnd { server, link, secured, placed_at_ms, owner })
             }
             ForwardStage::Apart | ForwardStage::InLine(_) | ForwardStage::Placed(..) => None,
         };
@@ -109,7 +113,8 @@ impl ProxyWorker {
 
     /// The server has ended. By TLS too: a WebSocket says itself that it ends (RFC 6455, section 7).
     fn end_far(&mut self, tunnel: &mut Tunnel, outbox: &Outbox) {
-        let Some(FarEnd { server, link, placed_at_ms, .. }) = tunnel.far_end.take() else { return };
+        let Some(FarEnd { server, link, placed_at_ms, owner, .. }) = tunnel.far_end.take() else { return };
+        self.link_shares.leave(owner);
         tunnel.held.get_or_insert_default().has_ended = true;
         tunnel.journey.note_end(self.now_ms);
         self.end_beside(&mut tunnel.is_beside);
@@ -123,7 +128,8 @@ impl ProxyWorker {
 
     /// The server is lost.
     fn lose_far(&mut self, tunnel: &mut Tunnel, trouble: Trouble, outbox: &Outbox) {
-        let Some(FarEnd { server, link, placed_at_ms, .. }) = tunnel.far_end.take() else { return };
+        let Some(FarEnd { server, link, placed_at_ms, owner, .. }) = tunnel.far_end.take() else { return };
+        self.link_shares.leave(owner);
         tunnel.held.get_or_insert_default().is_cut = true;
         tunnel.journey.note_end(self.now_ms);
         self.end_beside(&mut tunnel.is_beside);
@@ -189,7 +195,8 @@ impl ProxyWorker {
         let Some(mut tunnel) = self.tunnels.remove(&address) else { return };
         self.shared.hold(tunnel.told_bytes, 0);
         self.end_beside(&mut tunnel.is_beside);
-        let Some(FarEnd { server, placed_at_ms, .. }) = tunnel.far_end else { return };
+        let Some(FarEnd { server, placed_at_ms, owner, .. }) = tunnel.far_end else { return };
+        self.link_shares.leave(owner);
         // The engine closes the link with the exchange.
         self.links.forget_given();
         if placed_at_ms.is_some() {

@@ -1,0 +1,55 @@
+//! Shares of clients: counted where a request moves on, and the refusal of a client that has its share.
+//!
+//! A request must never move from a link or a line, or to one, but by [`ProxyWorker::put`], which counts.
+
+use super::ProxyWorker;
+use crate::proxy::exchange::{ForwardStage, Forwarded};
+
+impl ProxyWorker {
+    /// Moves a request on, and counts what its client holds by that. Gives where it stood.
+    pub(super) fn put(&mut self, forwarded: &mut Forwarded, stage: ForwardStage) -> ForwardStage {
+        let before = std::mem::replace(&mut forwarded.stage, stage);
+        match &before {
+            ForwardStage::InLine(server) => server.application.line.leave(forwarded.owner),
+            ForwardStage::AtWork(..) => self.link_shares.leave(forwarded.owner),
+            ForwardStage::Apart | ForwardStage::Placed(..) => {}
+        }
+        match &forwarded.stage {
+            ForwardStage::InLine(server) => server.application.line.enter(forwarded.owner),
+            ForwardStage::AtWork(..) => self.link_shares.enter(forwarded.owner),
+            ForwardStage::Apart | ForwardStage::Placed(..) => {}
+        }
+        before
+    }
+
+    /// Whether a client has its share of the links of this worker already.
+    pub(super) fn has_share_of_links(&self, forwarded: &Forwarded) -> bool {
+        let Some(owner) = forwarded.owner else { return false };
+        let are_several = self.shared.clients_seen.are_several(self.now_ms);
+        let Some(excess) = self.link_shares.excess(owner, are_several) else { return false };
+        if self.shared.excess_counts.count_links(self.now_ms) {
+            self.tell_excess(forwarded, &format!("{excess} connections to servers in one worker"));
+        }
+        true
+    }
+
+    /// Whether a client has its share of the line of its application already.
+    pub(super) fn has_share_of_line(&self, forwarded: &Forwarded) -> bool {
+        let Some(owner) = forwarded.owner else { return false };
+        let are_several = self.shared.clients_seen.are_several(self.now_ms);
+        let application = &forwarded.application;
+        let Some(excess) = application.line.excess(owner, are_several, self.now_ms) else { return false };
+        if self.shared.excess_counts.count_line(self.now_ms) {
+            self.tell_excess(forwarded, &format!("{excess} places in the line of {}", application.name));
+        }
+        true
+    }
+
+    fn tell_excess(&self, forwarded: &Forwarded, has: &str) {
+        let Some(client) = forwarded.asker.client else { return };
+        (self.shared.notice)(&format!(
+            "proxy: {client} has {has}, which is its share: further requests get 429. If it is a proxy of \
+             yours, name it in trusted_proxies"
+        ));
+    }
+}
