@@ -94,6 +94,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("httperf"), "httperf", "load"),
     need(Purpose::Test, Probe::Program("slowhttptest"), "slowhttptest", "slow and hostile clients"),
     need(Purpose::Test, Probe::Program("haproxy"), "haproxy", "a proxy that sends PROXY headers"),
+    need(Purpose::Test, Probe::Program("varnishtest"), "varnish", "clients and servers beside the proxy"),
     need(Purpose::Test, Probe::Program("php-fpm8.2"), "php8.2-fpm", "a FastCGI application"),
     need(Purpose::Test, Probe::Program("tmux"), "tmux", "a terminal for the live view of the load generator"),
     need(Purpose::Test, Probe::Program("valgrind"), "valgrind", "counts instructions for the gate"),

@@ -21,6 +21,8 @@ const SERVICES: &[(&str, &str)] = &[
     ("haproxy", "haproxy"),
     ("caddy", "caddy"),
     ("prometheus", "prometheus"),
+    ("varnish", "varnish"),
+    ("varnish", "varnishncsa"),
 ];
 
 /// While it lives, packages start no service. Then the policy is as it was.
