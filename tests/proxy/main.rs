@@ -21,4 +21,5 @@ mod secured;
 mod shares;
 mod sticky;
 mod strangers;
+mod toxic;
 mod world;

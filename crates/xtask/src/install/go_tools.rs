@@ -91,6 +91,15 @@ const TOOLS: &[GoTool] = &[
         go: (1, 26),
         reason: "requests by that broker, and their times",
     },
+    GoTool {
+        purpose: Purpose::Soak,
+        name: "toxiproxy-server",
+        module: "github.com/Shopify/toxiproxy/v2",
+        program: "/cmd/server",
+        version: "v2.12.0",
+        go: (1, 23),
+        reason: "a bad way between the proxy and an application",
+    },
 ];
 
 /// Whether every tool of a task is there, at its version, that can be built here.
@@ -146,11 +155,23 @@ fn build(root: &Path, tool: &GoTool) -> Result<(), String> {
     // All that Go keeps besides stands here, may be written to (-modcacherw), and is removed.
     let workshop = folder.join("build-go");
     let mut command = Command::new("go");
-    command.args(["install", &source]).env("GOBIN", folder.join("bin")).env("GOPATH", workshop.join("path"));
+    let made = workshop.join("bin");
+    command.args(["install", &source]).env("GOBIN", &made).env("GOPATH", workshop.join("path"));
     command.env("GOCACHE", workshop.join("cache")).env("GOFLAGS", "-modcacherw -trimpath");
     command.env("GOMODCACHE", workshop.join("modules")).current_dir(root);
     succeed(&mut command)?;
+    put(&made, &folder.join("bin"), tool.name)?;
     std::fs::remove_dir_all(&workshop).map_err(|error| format!("{}: {error}", workshop.display()))
+}
+
+/// Puts the one program that Go has made into a folder, by a name that says what it is: Go calls it as the
+/// last folder of its source.
+fn put(made: &Path, folder: &Path, name: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", made.display());
+    let mut programs = std::fs::read_dir(made).map_err(failed)?;
+    let program = programs.next().ok_or_else(|| format!("{}: Go has made nothing", made.display()))?;
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    std::fs::rename(program.map_err(failed)?.path(), folder.join(name)).map_err(failed)
 }
 
 /// The version of the Go that is here.
@@ -200,5 +221,6 @@ mod tests {
         assert_eq!(named(Purpose::Test), ["h2spec", "pebble", "pebble-challtestsrv"]);
         let of_bench = ["h2spec", "pebble", "pebble-challtestsrv", "vegeta", "k6", "nats-server", "nats"];
         assert_eq!(named(Purpose::Bench), of_bench);
+        assert_eq!(named(Purpose::Soak).last(), Some(&"toxiproxy-server"));
     }
 }
