@@ -118,4 +118,7 @@ fn words_that_are_no_server_are_refused() {
         let finished = finish(command.arg("proxy").args(words).args(["--listen", "127.0.0.1:0"]));
         assert_eq!(finished.status.code(), Some(2), "{words:?}: {}", finished.stderr);
     }
+    let help = finish(std::process::Command::new(binary()).args(["proxy", "--help"])).stdout;
+    let servers = help.split("SERVER").nth(2).expect("the help of the servers");
+    assert!(!servers.split("Options:").next().expect("a part").contains("possible values"), "{help}");
 }

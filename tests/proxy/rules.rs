@@ -67,9 +67,9 @@ fn settings_that_cannot_be_say_so() {
     let (_truth, address) = application(Plan::default());
     let table = [
         ("proxy = \"https://a.test/x\"\n".to_owned(), "https://app.internal"),
-        ("proxy = \"nonsense\"\n".to_owned(), "write an address such as 127.0.0.1:8000"),
+        ("proxy = \"nonsense\"\n".to_owned(), "has no port: write an address such as 127.0.0.1:8000"),
         (format!("proxy = \"{address}\"\nproxy_limit = 0\n"), "proxy_limit"),
-        ("[[path]]\nmatch = \"/a\"\nproxy = \"127.0.0.1:0\"\n".to_owned(), "port 0"),
+        ("[[path]]\nmatch = \"/a\"\nproxy = \"127.0.0.1:0\"\n".to_owned(), "\"0\" is no port"),
     ];
     for (settings, expected) in table {
         let tree = staunch_tests::tree::Tree::with(&[]).expect("a tree");

@@ -85,18 +85,12 @@ impl ProxyFlags {
 
 impl Args for ProxyFlags {
     fn augment_args(command: Command) -> Command {
-        let servers = staunch_config::flags().find(|(_, key)| key.name == PROXY).map(|(_, key)| {
-            let parser = Checked { check: |text| wired_server(text).map(drop), word: (key.word)() };
-            let help = "Servers of the application, such as 127.0.0.1:8000, 8000, unix:/run/app.sock or \
-                        fastcgi:/run/php/php-fpm.sock (with --root)";
-            Arg::new(PROXY)
-                .value_name("SERVER")
-                .help(help)
-                .required(true)
-                .num_args(1..)
-                .value_parser(ValueParser::new(parser))
-        });
-        let command = command.args(servers);
+        // No word stands for a server here, as `off` does in a file.
+        let parser = Checked { check: |text| wired_server(text).map(drop), word: "SERVER".to_owned() };
+        let help = "Servers of the application, such as 127.0.0.1:8000, 8000, unix:/run/app.sock or \
+                    fastcgi:/run/php/php-fpm.sock (with --root)";
+        let servers = Arg::new(PROXY).value_name("SERVER").help(help).required(true).num_args(1..);
+        let command = command.arg(servers.value_parser(ValueParser::new(parser)));
         // The folder, which is the argument of `staunch serve`, is a flag where servers are.
         let flag = |(title, key): (&'static str, &'static Key)| match key.form {
             Form::Argument => {
