@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub use answer::{GARBAGE, body, wrong_body};
 pub use counts::{Counts, StallTimes};
-pub use plan::{Address, Plan, Queue, Stall, Work, duration};
+pub use plan::{Address, Plan, Queue, Stall, Work, WorkersChange, duration};
 
 use house::House;
 use stream::{Listener, Stream};
@@ -83,7 +83,7 @@ impl Truth {
         let mut truth = Self { house, listener, address, threads: Vec::new() };
         let acceptors = match truth.house.plan.queue {
             Queue::Connection => 1,
-            Queue::Accept => truth.house.plan.workers,
+            Queue::Accept => truth.house.plan.workers_max(),
         };
         for _ in 0..acceptors {
             let (house, listener) = (Arc::clone(&truth.house), Arc::clone(&truth.listener));
@@ -92,6 +92,10 @@ impl Truth {
         if let Some(stall) = truth.house.plan.stall {
             let house = Arc::clone(&truth.house);
             truth.threads.push(thread::Builder::new().spawn(move || stall_once(&house, stall))?);
+        }
+        if !truth.house.plan.changes.is_empty() {
+            let house = Arc::clone(&truth.house);
+            truth.threads.push(thread::Builder::new().spawn(move || change(&house))?);
         }
         Ok(truth)
     }
@@ -166,6 +170,18 @@ fn stall_once(house: &House, stall: Stall) {
         house.stall(true);
         let _ = house.pace.sleep(stall.length);
         house.stall(false);
+    }
+}
+
+/// Has other numbers of workers, each from its time on.
+fn change(house: &House) {
+    let mut passed = Duration::ZERO;
+    for change in &house.plan.changes {
+        if house.pace.sleep(change.after.saturating_sub(passed)).is_err() {
+            return;
+        }
+        passed = change.after;
+        house.pool.set_workers(change.workers);
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use staunch_tests::truth::{Address, Plan, Queue, Stall, Truth, Work, duration};
+use staunch_tests::truth::{Address, Plan, Queue, Stall, Truth, Work, WorkersChange, duration};
 
 /// A server whose behaviour is known: every path does something else, and GET /truth says what was done.
 #[derive(Debug, Parser)]
@@ -38,6 +38,9 @@ struct Arguments {
     /// For how long
     #[arg(long, requires = "stall_at", value_parser = duration)]
     stall_for: Option<Duration>,
+    /// Another number of workers from a time on, such as 2@12s; may be given several times, in order
+    #[arg(long = "then", value_name = "WORKERS@TIME")]
+    changes: Vec<WorkersChange>,
     /// Close after every answer without announcing it
     #[arg(long)]
     answer_then_close: bool,
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         work: arguments.work,
         queue: arguments.queue,
         stall: arguments.stall_at.zip(arguments.stall_for).map(|(after, length)| Stall { after, length }),
+        changes: arguments.changes,
         answer_then_close: arguments.answer_then_close,
     };
     let address = plan.address.clone();

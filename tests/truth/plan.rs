@@ -91,6 +91,26 @@ pub struct Stall {
     pub length: Duration,
 }
 
+/// Another number of workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkersChange {
+    /// From then on, after the start.
+    pub after: Duration,
+    /// So many; those in work end it first.
+    pub workers: usize,
+}
+
+impl FromStr for WorkersChange {
+    type Err = String;
+
+    /// `2@12s`: two workers from the twelfth second on.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fault = || format!("`{text}` is no change such as 2@12s");
+        let (workers, after) = text.split_once('@').ok_or_else(fault)?;
+        Ok(Self { after: duration(after)?, workers: workers.parse().map_err(|_| fault())? })
+    }
+}
+
 /// All of it. The default serves at once what it can, on a free port of 127.0.0.1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -108,6 +128,8 @@ pub struct Plan {
     pub queue: Queue,
     /// When nothing is served.
     pub stall: Option<Stall>,
+    /// Other numbers of workers, in order of time.
+    pub changes: Vec<WorkersChange>,
     /// Close after every answer without having announced it.
     pub answer_then_close: bool,
 }
@@ -122,8 +144,16 @@ impl Default for Plan {
             work: Work::Sleep,
             queue: Queue::Connection,
             stall: None,
+            changes: Vec::new(),
             answer_then_close: false,
         }
+    }
+}
+
+impl Plan {
+    /// The most workers at any time.
+    pub(crate) fn workers_max(&self) -> usize {
+        self.changes.iter().map(|change| change.workers).fold(self.workers, usize::max)
     }
 }
 
@@ -183,5 +213,9 @@ mod tests {
     fn words_that_mean_nothing_are_named() {
         assert!("burned".parse::<Work>().unwrap_err().contains("`burned`"));
         assert!("both".parse::<Queue>().unwrap_err().contains("`both`"));
+        for wrong in ["2", "2@", "@1s", "x@1s", "2@1"] {
+            assert!(wrong.parse::<WorkersChange>().is_err(), "{wrong}");
+        }
+        assert_eq!("2@1s".parse(), Ok(WorkersChange { after: Duration::from_secs(1), workers: 2 }));
     }
 }

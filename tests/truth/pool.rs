@@ -28,6 +28,9 @@ pub(crate) struct WorkerPool {
 struct State {
     /// For each idle worker the reckoned end of its last service.
     idle: Vec<Instant>,
+    workers: usize,
+    /// Workers that end with their service.
+    leaving: usize,
     waiting: VecDeque<Arc<Ticket>>,
 }
 
@@ -41,7 +44,8 @@ struct Ticket {
 impl WorkerPool {
     /// Idle workers.
     pub(crate) fn new(workers: usize, service_time: Duration, work: Work) -> Self {
-        let state = State { idle: vec![Instant::now(); workers], waiting: VecDeque::new() };
+        let state =
+            State { idle: vec![Instant::now(); workers], workers, leaving: 0, waiting: VecDeque::new() };
         Self { service_time, work, state: Mutex::new(state) }
     }
 
@@ -58,6 +62,23 @@ impl WorkerPool {
         let served = self.pass_time(departure, pace);
         self.release_worker(departure);
         served
+    }
+
+    /// So many workers from now on.
+    pub(crate) fn set_workers(&self, workers: usize) {
+        let mut state = self.lock();
+        let (more, fewer) = (workers.saturating_sub(state.workers), state.workers.saturating_sub(workers));
+        state.workers = workers;
+        let staying = more.min(state.leaving);
+        state.leaving -= staying;
+        for _ in staying..more {
+            state.release(Instant::now());
+        }
+        for _ in 0..fewer {
+            if state.idle.pop().is_none() {
+                state.leaving += 1;
+            }
+        }
     }
 
     fn departure(&self, arrival: Instant, last_departure: Instant, resumed_at: Instant) -> Instant {
@@ -88,14 +109,25 @@ impl WorkerPool {
 
     fn release_worker(&self, departure: Instant) {
         let mut state = self.lock();
-        match state.waiting.pop_front() {
-            Some(ticket) => ticket.give(departure),
-            None => state.idle.push(departure),
+        if state.leaving > 0 {
+            state.leaving -= 1;
+        } else {
+            state.release(departure);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A worker is there for the next.
+    fn release(&mut self, departure: Instant) {
+        match self.waiting.pop_front() {
+            Some(ticket) => ticket.give(departure),
+            None => self.idle.push(departure),
+        }
     }
 }
 
@@ -147,6 +179,19 @@ mod tests {
         });
         assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(pool.lock().idle.len(), 1);
+    }
+
+    #[test]
+    fn workers_come_and_go_when_they_have_served() {
+        let pool = WorkerPool::new(3, Duration::from_millis(1), Work::Sleep);
+        let at_work = [pool.take_worker(), pool.take_worker()];
+        pool.set_workers(1);
+        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (0, 1));
+        pool.set_workers(4);
+        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (2, 0));
+        pool.set_workers(2);
+        at_work.into_iter().for_each(|worker| pool.release_worker(worker));
+        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (2, 0));
     }
 
     #[test]
