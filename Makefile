@@ -17,7 +17,7 @@ SOAK_PAIRS ?= 750000
 SOAK_UNLOADS ?= 50
 STORM_FRAMES ?= 1000000000
 
-.PHONY: help run test bench demo-overload lab papers soak clean
+.PHONY: help run test bench demo-overload demo-proxy lab papers soak clean
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
@@ -49,6 +49,11 @@ demo-overload: compiler ## Show what the gate does under overload, in under five
 	cargo xtask install --for demo
 	cargo build --release --package staunch --package staunch-instruments
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
+
+demo-proxy: compiler ## Show applications behind nginx, HAProxy and Staunch under overload, in under five minutes, and draw it
+	cargo xtask install --for demo
+	cargo build --release --package staunch --package staunch-instruments
+	cargo xtask demo proxy --staunch $(TARGET)/release/staunch
 
 lab: compiler ## Compare the server models by the paper's plan, five minutes beside the build; writes bench/runs/lab.html
 	cargo build --release --package staunch-instruments

@@ -10,6 +10,9 @@ use super::machine;
 use super::scenario::{Needs, Scenario};
 use super::setup::{Programs, ServerKind};
 
+/// The truth server, below the folder of what is built.
+const TRUTH_SERVER: &str = "release/truth-server";
+
 /// What a run needs.
 pub(super) struct Wanted<'a> {
     /// The servers that are compared.
@@ -55,9 +58,9 @@ impl<'a> Wanted<'a> {
             None => built,
         };
         if self.generator {
-            cargo_build(root, &["-p", "staunch-tests", "--bin", "truth-server"])?;
+            truth_server(root, target)?;
         }
-        let truth = target.join("release/truth-server");
+        let truth = target.join(TRUTH_SERVER);
         let tools = target.join("tools/bin");
         Ok(Programs { staunch, floor, fan, truth, oha: tools.join("oha"), tools })
     }
@@ -76,6 +79,15 @@ impl<'a> Wanted<'a> {
         }
         versions
     }
+}
+
+/// Builds the truth server, whose service time is known.
+///
+/// # Errors
+/// A compiler that fails.
+pub(super) fn truth_server(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    cargo_build(root, &["-p", "staunch-tests", "--bin", "truth-server"])?;
+    Ok(target.join(TRUTH_SERVER))
 }
 
 fn cargo_build(root: &Path, arguments: &[&str]) -> Result<(), String> {

@@ -1,19 +1,25 @@
-//! `cargo xtask demo overload`: the story of overload, shown on this machine in under five minutes.
+//! `cargo xtask demo`: stories of overload, each shown on this machine in under five minutes.
 //!
-//! The demo owns its progress on the terminal and its two files, `bench/runs/overload.json` and `.html`.
-//! What is measured belongs to `gate.rs`. It must never show a figure it has not measured, and never
-//! claim a bar: one round proves nothing.
+//! The demo owns its progress on the terminal and the two files of each story, `bench/runs/overload.json` and
+//! `.html`, `proxy.json` and `.html`. What is measured belongs to `gate.rs` and `generator.rs`. It must never
+//! show a figure it has not measured, and never claim a bar: one round proves nothing.
 
 mod model;
 mod overload;
 mod page;
+mod proxied;
+mod proxied_page;
 mod record;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use crate::gate::subject::Name;
+use crate::setting::Setting;
+use crate::setup::Programs;
+use crate::{building, machine};
 use overload::DemoPlan;
 
 /// What is shown.
@@ -25,10 +31,10 @@ pub(crate) struct Arguments {
     /// A staunch that is already built; without it one is built with --release
     #[arg(long, value_name = "FILE")]
     staunch: Option<PathBuf>,
-    /// Servers to show: nginx, staunch, apache
+    /// Servers to show of the story overload: nginx, staunch, apache
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = server)]
     servers: Vec<Name>,
-    /// Length of one measurement, in seconds
+    /// Length of one measurement of the story overload, in seconds
     #[arg(long, default_value_t = 1.5)]
     seconds: f64,
     /// Do not open the page
@@ -41,6 +47,8 @@ pub(crate) struct Arguments {
 enum Story {
     /// Goodput against offered load, and under floods, with the gate and without
     Overload,
+    /// Applications behind proxies, against offered load and when they change
+    Proxy,
 }
 
 /// Shows it: 0 when everything was measured, 1 when something failed.
@@ -60,36 +68,78 @@ fn server(word: &str) -> Result<Name, String> {
 }
 
 fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
-    let Story::Overload = arguments.story;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let staunch = match &arguments.staunch {
         Some(given) => fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?,
         None => build(root, &target)?,
     };
     let began = Instant::now();
-    let scratch = target.join("bench");
-    let plan = DemoPlan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
-    let record = overload::run(&plan, root)?;
-    let results = root.join("bench/runs");
-    fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
-    let write = |name: &str, text: &str| -> Result<PathBuf, String> {
-        let path = results.join(name);
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-        println!("wrote bench/runs/{name}");
-        Ok(path)
+    let page = match arguments.story {
+        Story::Overload => overload(root, arguments, staunch, target.join("bench"))?,
+        Story::Proxy => proxy(root, staunch, &target)?,
     };
-    let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
-    let file = write("overload.json", &(json + "\n"))?;
-    let (curves, absences) = model::curves(&record, &file, &staunch, &scratch);
-    let notes: Vec<String> =
-        plan.notes().into_iter().chain(record.left_out.iter().cloned()).chain(absences).collect();
-    notes.iter().for_each(|note| println!("note: {note}"));
-    let page = write("overload.html", &page::html(&record, &curves, &notes))?;
     println!("it took {:.0} s", began.elapsed().as_secs_f64());
     if !arguments.quiet {
         open(&page);
     }
     Ok(())
+}
+
+/// The gate, off and on. Gives the page.
+fn overload(
+    root: &Path,
+    arguments: &Arguments,
+    staunch: PathBuf,
+    scratch: PathBuf,
+) -> Result<PathBuf, String> {
+    let plan = DemoPlan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
+    let record = overload::run(&plan, root)?;
+    let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
+    let file = write(root, "overload.json", &(json + "\n"))?;
+    let (curves, absences) = model::curves(&record, &file, &staunch, &scratch);
+    let notes: Vec<String> =
+        plan.notes().into_iter().chain(record.left_out.iter().cloned()).chain(absences).collect();
+    notes.iter().for_each(|note| println!("note: {note}"));
+    write(root, "overload.html", &page::html(&record, &curves, &notes))
+}
+
+/// Applications behind proxies. Gives the page.
+fn proxy(root: &Path, staunch: PathBuf, target: &Path) -> Result<PathBuf, String> {
+    let truth = match staunch.with_file_name("truth-server") {
+        beside if beside.is_file() => beside,
+        _ => building::truth_server(root, target)?,
+    };
+    let (scratch, tools) = (target.join("bench"), target.join("tools/bin"));
+    let [floor, fan] = ["floor", "fan"].map(|name| scratch.join(name));
+    let setting = Setting {
+        root: root.to_path_buf(),
+        programs: Programs { staunch, floor, fan, truth, oha: tools.join("oha"), tools },
+        scratch,
+        kinds: Vec::new(),
+        rounds: 1,
+        seconds: 1,
+        record: false,
+        progress: Setting::new_bar("proxy"),
+    };
+    let mut record = proxied::run(&setting)?;
+    setting.progress.finish_and_clear();
+    record.machine = machine::describe().into_iter().collect();
+    record.commit = machine::commit(root);
+    // What is stored names no folder of this machine.
+    let short = |text: &String| text.replace(&*target.to_string_lossy(), "target");
+    record.commands = record.commands.iter().map(short).collect();
+    let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
+    write(root, "proxy.json", &(json + "\n"))?;
+    write(root, "proxy.html", &proxied_page::html(&record))
+}
+
+fn write(root: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
+    let results = root.join("bench/runs");
+    let path = results.join(name);
+    let written = fs::create_dir_all(&results).and_then(|()| fs::write(&path, text));
+    written.map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote bench/runs/{name}");
+    Ok(path)
 }
 
 fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {

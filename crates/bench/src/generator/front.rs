@@ -19,7 +19,7 @@ use crate::{machine, process};
 
 /// The proxy that stands before the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proxy {
+pub(crate) enum Proxy {
     /// The application itself.
     Nothing,
     /// nginx with `proxy_pass`.
@@ -84,7 +84,7 @@ impl Front {
             let command = "the application alone".to_owned();
             return Ok(Self { proxy, address: behind, command, child: None, log });
         }
-        if let Some(program) = proxy.program().filter(|program| !machine::has(program)) {
+        if let Some(program) = proxy.program().filter(|_| !proxy.is_installed()) {
             return Err(format!("{program} is not installed (`cargo xtask install --for bench`)"));
         }
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -153,8 +153,13 @@ impl Proxy {
     /// Our own.
     pub(super) const OURS: [Self; 2] = [Self::Uring, Self::Epoll];
 
+    /// Whether it can be started here.
+    pub(crate) fn is_installed(self) -> bool {
+        self.program().is_none_or(machine::has)
+    }
+
     /// Name in tables.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nothing => "no proxy",
             Self::Nginx => "nginx",

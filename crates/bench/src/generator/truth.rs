@@ -50,7 +50,8 @@ impl TruthServer {
         Self::start_with(programs, service_time, &["--work", "burn", "--queue", "connection"])
     }
 
-    /// Starts one whose workers only wait for `service_time` with each request, in the order they came.
+    /// Starts one whose workers only wait for `service_time` with each request, in the order they came. With
+    /// a `backlog` its clients wait in an accept queue of that length. `changes` are further arguments.
     ///
     /// # Errors
     /// As [`TruthServer::start`].
@@ -58,24 +59,16 @@ impl TruthServer {
         programs: &Programs,
         service_time: &str,
         workers: u32,
+        backlog: Option<u32>,
+        changes: &[&str],
     ) -> Result<Self, String> {
-        let queue = ["--work", "sleep", "--queue", "connection", "--workers", &workers.to_string()];
-        Self::start_with(programs, service_time, &queue)
-    }
-
-    /// As [`TruthServer::start_sleeping`], whose clients wait in an accept queue of `backlog`.
-    ///
-    /// # Errors
-    /// As [`TruthServer::start`].
-    pub(super) fn start_sleeping_alone(
-        programs: &Programs,
-        service_time: &str,
-        workers: u32,
-        backlog: u32,
-    ) -> Result<Self, String> {
-        let (workers, backlog) = (workers.to_string(), backlog.to_string());
-        let queue = ["--work", "sleep", "--queue", "accept", "--workers", &workers, "--backlog", &backlog];
-        Self::start_with(programs, service_time, &queue)
+        let (workers, backlog) = (workers.to_string(), backlog.map(|backlog| backlog.to_string()));
+        let queue: &[&str] = match &backlog {
+            None => &["--queue", "connection"],
+            Some(backlog) => &["--queue", "accept", "--backlog", backlog],
+        };
+        let work = ["--work", "sleep", "--workers", &workers];
+        Self::start_with(programs, service_time, &[&work[..], queue, changes].concat())
     }
 
     /// Where it listens.

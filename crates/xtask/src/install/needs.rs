@@ -67,6 +67,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Demo, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
     need(Purpose::Demo, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
     need(Purpose::Demo, Probe::Program("apache2"), "apache2", "server to put the gate before"),
+    need(Purpose::Demo, Probe::Program("haproxy"), "haproxy", "a proxy to compare with"),
     need(Purpose::Demo, Probe::Program("chrt"), "util-linux", "lets reception go before the server"),
     need(Purpose::Demo, Probe::Program("ip"), "iproute2", "network namespaces for the flood"),
     need(Purpose::Demo, Probe::Program("ethtool"), "ethtool", "makes an interface ready for the flood"),

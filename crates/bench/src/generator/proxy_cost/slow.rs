@@ -57,7 +57,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
 }
 
 fn measure(proxy: Proxy, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
-    let application = TruthServer::start_sleeping(&setting.programs, SERVICE_TIME, WORKERS)?;
+    let application = TruthServer::start_sleeping(&setting.programs, SERVICE_TIME, WORKERS, None, &[])?;
     let behind = application.address()?;
     let front = Front::start(proxy, behind, &FrontPlan::PLAIN, setting)?;
     outcome.note(front.describe(&setting.programs));
