@@ -9,7 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod daemon;
 pub(crate) mod flood;
 mod flooded;
-mod generators;
+pub(crate) mod generators;
 mod gzip;
 mod honest;
 mod model;

@@ -92,6 +92,7 @@ const SCENARIOS: &[Scenario] = &[
     load("load-open", generator::open),
     load("load-overload", generator::overload),
     Scenario { named_only: true, ..load("proxy-overload", generator::proxied) },
+    Scenario { named_only: true, ..load("proxy-vegeta", generator::proxied_beside) },
     Scenario { named_only: true, ..load("proxy-cost-requests", generator::requests) },
     Scenario { named_only: true, ..load("proxy-cost-large", generator::large) },
     Scenario { named_only: true, ..load("proxy-cost-tunnels", generator::tunnels) },
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 26, SCENARIOS.len());
+        assert_eq!(all.len() + 27, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

@@ -99,7 +99,7 @@ impl Generator {
             Self::Vegeta => {
                 let report =
                     [&text(&tools.join("vegeta")), "report", "-type=json", &in_folder(&folder, RESULTS)];
-                vegeta(&run(bed, &report.map(str::to_owned), LIMIT_MORE_S)?)
+                read_vegeta(&run(bed, &report.map(str::to_owned), LIMIT_MORE_S)?)
             }
             Self::K6 | Self::Go => counted(&printed),
             Self::Ab => ab(&printed, &read(&folder.join(TIMES))?),
@@ -211,7 +211,10 @@ fn run(bed: &Bed, words: &[String], seconds: f64) -> Result<String, String> {
 
 /// Reads `vegeta report -type=json`: its duration is that of the attack, in nanoseconds; who was not answered
 /// within the timeout has the status 0.
-fn vegeta(printed: &str) -> Result<CrowdSaid, String> {
+///
+/// # Errors
+/// Text that is no such report.
+pub(crate) fn read_vegeta(printed: &str) -> Result<CrowdSaid, String> {
     let report: Value = serde_json::from_str(printed).map_err(|error| format!("no JSON: {error}"))?;
     let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64);
     let seconds = number("/duration").ok_or("no duration")? / 1e9;
@@ -269,7 +272,7 @@ mod tests {
     #[test]
     fn what_they_print_is_read() {
         let report = r#"{"requests": 400, "duration": 2000000000, "status_codes": {"0": 100, "200": 300}}"#;
-        assert_eq!(vegeta(report), Ok(CrowdSaid { offered_per_s: 200.0, good_per_s: 150.0 }));
+        assert_eq!(read_vegeta(report), Ok(CrowdSaid { offered_per_s: 200.0, good_per_s: 150.0 }));
         let counts = "something else\n{\"offered\": 50, \"good\": 20, \"seconds\": 2}\n";
         assert_eq!(counted(counts), Ok(CrowdSaid { offered_per_s: 25.0, good_per_s: 10.0 }));
         let printed = "Time taken for tests:   2.000 seconds\nComplete requests:      4\n";
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert_eq!(vegeta("{}"), Err("no duration".to_owned()));
+        assert_eq!(read_vegeta("{}"), Err("no duration".to_owned()));
         assert!(counted("nothing").is_err_and(|error| error.starts_with("no JSON")));
         assert_eq!(counted("{\"seconds\": 1}"), Err("no `offered`".to_owned()));
         assert_eq!(ab("", ""), Err("no `Time taken for tests:`".to_owned()));
