@@ -17,7 +17,7 @@ use staunch_config::key::Form;
 use staunch_config::{Config, File, Sources};
 use staunch_engine::{
     Address, Answer, Answered, Body, ClientPolicy, Departure, Finished, Handler, Mailbox, Open, Outbox,
-    Owner, PlacesLimit, Post, Reading, Refused, Stats, Upstream, UpstreamEvent, Worker,
+    Owner, PlacesLimit, Post, Reading, Refused, Stats, Upstream, UpstreamEvent, Worker, WorkerParts,
 };
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_netio::{Capacity, Io};
@@ -164,7 +164,11 @@ impl SimulatorBody {
         let handler = Counting { front, asked: asked_by, confusion: confused_by };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
-        let mut worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
+        let mut worker = Worker::new(
+            network,
+            handler,
+            WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts, index: 0 },
+        );
         worker.set_clients(ClientPolicy { addresses: has_application, ..ClientPolicy::default() });
         worker.set_http2(!options.windows(2).any(|two| two == ["--http2", "off"]));
         Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats, has_application })), confusion })

@@ -5,7 +5,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Answer, Answered, ClientPolicy, ClientTable, Handler, Mailbox, Stats, Worker};
+use staunch_engine::{
+    Answer, Answered, ClientPolicy, ClientTable, Handler, Mailbox, Stats, Worker, WorkerParts,
+};
 use staunch_netio::simulated::{Faults, PeerId, Simulated, Step, Transcript};
 use staunch_protocol::{Request, Status, Timeouts};
 use staunch_tests::response::Response;
@@ -50,7 +52,11 @@ impl World {
         let network = Simulated::new(seed, faults, 64);
         let mailbox = Arc::new(Mailbox::new(Box::new(network.waker())));
         let stats = Arc::new(Stats::default());
-        let mut worker = Worker::new(network, Mirror, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+        let mut worker = Worker::new(
+            network,
+            Mirror,
+            WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+        );
         worker.share_clients(table.clone());
         worker.set_clients(policy);
         Self { worker, stats }

@@ -309,15 +309,7 @@ impl Connection {
         self.outgoing.is_some()
     }
 
-    /// The container was handed over.
-    #[inline]
-    pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
-        self.marks.set(Marks::ANSWERED);
-        self.leave_container();
-        self.begin_piece(outgoing);
-    }
-
-    /// What is written from now on goes to another container.
+    /// The container was handed over: what is written from now on goes to another one.
     #[inline]
     pub(crate) fn leave_container(&mut self) {
         if let Some(http2) = self.exchanges.http2_mut() {

@@ -30,7 +30,7 @@ use crate::pressure::{Complaints, Pressure};
 use crate::secured::TlsSettings;
 use crate::start_error::StartError;
 use crate::stats::Stats;
-use crate::worker::Worker;
+use crate::worker::{Worker, WorkerParts};
 
 /// Bound sockets and chosen backend: everything that can fail has been tried.
 pub struct Engine<M> {
@@ -210,7 +210,7 @@ impl<M: Send + 'static> Engine<M> {
         let workers = self.wakers.len() as u16;
         for (index, listeners) in self.sockets.listeners.into_iter().enumerate() {
             let handler = make_handler(index as u16);
-            let parts = WorkerParts {
+            let thread = WorkerThread {
                 index: index as u16,
                 cpu: self.settings.workers[index],
                 listeners,
@@ -232,7 +232,7 @@ impl<M: Send + 'static> Engine<M> {
             let ended = ended.clone();
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || ended.send(parts.work(&backend, handler)))
+                .spawn(move || ended.send(thread.work(&backend, handler)))
                 .map_err(|error| StartError::System(format!("cannot start a thread: {error}")))?;
         }
         drop(ended);
@@ -245,7 +245,7 @@ impl<M: Send + 'static> Engine<M> {
 }
 
 /// Everything one worker's thread takes with it.
-struct WorkerParts<M> {
+struct WorkerThread<M> {
     index: u16,
     cpu: Option<usize>,
     listeners: Vec<(ListenerName, OwnedFd)>,
@@ -264,7 +264,7 @@ struct WorkerParts<M> {
     complaints: Complaints,
 }
 
-impl<M: Send + 'static> WorkerParts<M> {
+impl<M: Send + 'static> WorkerThread<M> {
     /// Works until it has drained or the backend fails.
     fn work<H: Handler<Mail = M>>(mut self, backend: &ChosenBackend, handler: H) -> io::Result<()> {
         if let Some(cpu) = self.cpu {
@@ -291,17 +291,21 @@ impl<M: Send + 'static> WorkerParts<M> {
         handler: H,
         names: &[ListenerName],
     ) -> io::Result<()> {
-        let count = names.len() as u16;
         if self.clients.needs_addresses() {
             // Before anything is accepted.
             io.learn_peers();
         }
-        let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index)
-            .among(self.workers, self.complaints);
+        let parts = WorkerParts {
+            listeners: names.len() as u16,
+            mailbox: self.mailbox,
+            stats: self.stats,
+            timeouts: self.timeouts,
+            index: self.index,
+        };
+        let mut worker = Worker::new(io, handler, parts).among(names, self.workers, self.complaints);
         worker.set_http2(self.http2);
         worker.set_pressure(self.pressure);
         worker.set_memory_budget(self.memory_budget_bytes);
-        worker.name_listeners(names);
         worker.share_clients(self.client_table);
         worker.set_clients(self.clients);
         if let Some(tls) = self.tls {

@@ -25,6 +25,7 @@ mod start_error;
 mod stats;
 mod time;
 mod timer_wheel;
+mod transport;
 mod upstream;
 mod worker;
 
@@ -62,4 +63,4 @@ pub use upstream::{
     PlacesStep, Served, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams,
     WaitingLine,
 };
-pub use worker::Worker;
+pub use worker::{Worker, WorkerParts};

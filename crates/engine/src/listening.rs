@@ -7,6 +7,9 @@ mod leaving;
 mod resting;
 mod sockets;
 
+use std::io;
+use std::os::fd::OwnedFd;
+
 use staunch_netio::Io;
 
 use self::leaving::OpenListeners;
@@ -14,6 +17,7 @@ use self::resting::Resting;
 pub use self::sockets::Inherited;
 pub(crate) use self::sockets::{Bound, bind, bind_beside, refused};
 use crate::order::ListenerName;
+use crate::stats::Stats;
 
 /// The listeners of one worker.
 pub(crate) struct Listening {
@@ -41,7 +45,7 @@ impl Listening {
     }
 
     /// Adds a listener with its name.
-    pub(crate) fn add(&mut self, name: ListenerName, listener: u16) {
+    fn add(&mut self, name: ListenerName, listener: u16) {
         self.resting.add(listener);
         self.name(name, listener);
     }
@@ -61,6 +65,35 @@ impl Listening {
     /// Whether TLS is spoken at a listener.
     pub(crate) fn is_secured(&self, listener: u16) -> bool {
         self.secured.get(usize::from(listener)).is_some_and(|secured| *secured)
+    }
+
+    /// Listens at a socket from now on.
+    pub(crate) fn listen(&mut self, io: &mut impl Io, name: ListenerName, socket: OwnedFd) -> io::Result<()> {
+        let listener = io.add_listener(socket)?;
+        self.add(name, listener);
+        io.admit_syn(listener);
+        io.accept(listener);
+        Ok(())
+    }
+
+    /// Accepts anew wherever it is accepted. A listener that rests looks again by itself.
+    pub(crate) fn look_again(&self, io: &mut impl Io) {
+        for listener in self.open.listeners() {
+            if !self.resting.rests(listener) {
+                io.refuse(listener);
+                io.accept(listener);
+            }
+        }
+    }
+
+    /// No more in this turn: what was accepted is more work than may wait.
+    pub(crate) fn pause(&mut self, io: &mut impl Io, stats: &Stats) {
+        for listener in 0..self.resting.count() {
+            if self.resting.pause(listener) {
+                stats.accept_pauses.add(1);
+                io.refuse(listener);
+            }
+        }
     }
 
     /// Gives up what can be.

@@ -1,8 +1,8 @@
 //! What stands between the secured connections of a worker and their bytes: a wall for each.
 //!
 //! It owns handshakes at work, keys in use, and what is kept of connections at rest, with the bound of each.
-//! It must never touch a connection or the network: the worker does (`worker/securing.rs`,
-//! `worker/sealing.rs`). A plain connection costs it a comparison.
+//! It must never touch a connection or the network: `worker/securing.rs` and
+//! `transport/sealing.rs` do. A plain connection costs it a comparison.
 
 mod drawing;
 mod handshakes;

@@ -2,7 +2,7 @@
 //! many.
 //!
 //! It owns what stands to be sent on them, what came while nobody wanted it, and their deadlines. It must
-//! never call the network nor a handler: the worker does (`worker/upstreams.rs`), step by step. Order of
+//! never call the network nor a handler: `transport/upstreams.rs` and the worker do, step by step. Order of
 //! calls: the handler asks ([`Upstreams`]); then, and after every completion, the worker takes steps until
 //! there is [`UpstreamStep::Rest`].
 //!

@@ -1,132 +1,105 @@
-//! A worker: a network backend, the connections in it, their deadlines, and what they are lent.
+//! A worker: the loop of one thread between the connections that it carries and the handler.
 //!
-//! It owns all of that for one thread. Its parts: `turn` is the loop, `sending` hands answers over,
-//! `securing` and `sealing` stand between where TLS is spoken, `giving_way` and `holding` act under pressure,
-//! `obeying` carries out orders, `upstreams` makes connections for the handler.
+//! It owns listeners, mail and what connections are lent while a handler answers; their bytes, deadlines and
+//! memory are `transport`'s. Its parts: `turn` is the loop, `lending` lends a connection to its handler,
+//! `securing` leads handshakes, `giving_way` and `holding` act under pressure, `obeying` carries out orders,
+//! `upstreams` tells of connections made for the handler.
 
 use std::sync::Arc;
 
-use staunch_netio::{Io, Slot};
+use staunch_netio::Io;
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::RequestMemory;
 
 use crate::clients::{ClientPolicy, ClientTable, Clients};
-use crate::connection::Connection;
 use crate::draining::Draining;
 use crate::exchange::http2_shared::Http2Shared;
-use crate::exchange::outbox::Outbox;
 use crate::exchange::rendered::Rendered;
 use crate::handler::Handler;
 use crate::listening::Listening;
 use crate::mailbox::Mailbox;
 use crate::order::{Left, ListenerName};
-use crate::pressure::Overload;
-use crate::secured::Secured;
-use crate::spare::Spare;
+use crate::pressure::Complaints;
 use crate::stats::Stats;
-use crate::time::Time;
-use crate::timer_wheel::TimerWheel;
+use crate::transport::Transport;
 
 mod giving_way;
 mod holding;
-mod looking;
+mod lending;
 mod mail;
 mod obeying;
-mod sealing;
 mod securing;
-mod sending;
 mod turn;
 mod upstreams;
 
 /// A worker: it lives on one thread.
 pub struct Worker<I, H: Handler> {
-    io: I,
     handler: H,
-    /// By slot. The first ones stay free where the handler has connections made: those have rows of their
-    /// own.
-    connections: Vec<Connection>,
-    secured: Secured,
-    deadlines: Deadlines,
+    transport: Transport<I>,
     listening: Listening,
     draining: Option<Draining>,
     /// Dropped when all listeners are given up: an order to drain waits for that.
     left: Option<Left>,
     mailbox: Arc<Mailbox<H::Mail>>,
-    stats: Arc<Stats>,
-    overload: Overload,
-    time: Time,
     reused: Reused,
-    outbox: Outbox,
     /// `None` while no rule asks who is connected.
     clients: Option<Box<Clients>>,
     client_table: ClientTable,
     index: u16,
 }
 
-/// The deadlines of all connections.
-struct Deadlines {
-    wheel: TimerWheel,
-    /// Slots whose node came up, while they are dealt with; kept to be filled again.
-    due: Vec<u32>,
-    /// Connections whose send began in this turn, and after the turn those where it is not over: their nodes
-    /// in the wheel do not know of it yet.
-    sends_begun: Vec<Slot>,
+/// What a worker is given beside its network and its handler.
+pub struct WorkerParts<M> {
+    /// So many listeners of the backend are accepted on, all known by one name, and plain.
+    pub listeners: u16,
+    /// Where mail and orders for it come in.
+    pub mailbox: Arc<Mailbox<M>>,
+    /// Where it counts.
+    pub stats: Arc<Stats>,
+    /// How long its peers may take.
+    pub timeouts: Timeouts,
+    /// Its number among the workers.
+    pub index: u16,
 }
 
 /// Memory that is used again, so that a request allocates nothing.
 #[derive(Default)]
 struct Reused {
-    spare: Spare,
     heads: RequestMemory,
     rendered: Rendered,
     http2: Http2Shared,
 }
 
 impl<I: Io, H: Handler> Worker<I, H> {
-    /// A worker that accepts on `listeners` listeners of its backend, all known by one name, and plain.
-    /// `index` is its number among the workers.
-    pub fn new(
-        io: I,
-        handler: H,
-        listeners: u16,
-        mailbox: Arc<Mailbox<H::Mail>>,
-        stats: Arc<Stats>,
-        timeouts: Timeouts,
-        index: u16,
-    ) -> Self {
-        let capacity = io.capacity();
-        let now_ns = io.now_ns();
-        let now_ms = now_ns / 1_000_000;
-        let wheel = TimerWheel::new(now_ms, capacity.slots() as usize);
-        let mut worker = Self {
-            io,
+    /// A worker that accepts on the listeners of its backend from now on.
+    pub fn new(io: I, handler: H, parts: WorkerParts<H::Mail>) -> Self {
+        let WorkerParts { listeners, mailbox, stats, timeouts, index } = parts;
+        let mut transport = Transport::new(io, timeouts, stats);
+        for listener in 0..listeners {
+            transport.io.admit_syn(listener);
+            transport.io.accept(listener);
+        }
+        Self {
             handler,
-            connections: Vec::with_capacity(capacity.slots() as usize),
-            secured: Secured::default(),
-            deadlines: Deadlines { wheel, due: Vec::new(), sends_begun: Vec::new() },
+            transport,
             listening: Listening::new(listeners),
             draining: None,
             left: None,
             mailbox,
-            stats,
-            overload: Overload::new(capacity.accepted, now_ns, timeouts),
-            time: Time::new(now_ms),
             reused: Reused::default(),
-            outbox: Outbox::new(capacity.connected),
             clients: None,
             client_table: ClientTable::default(),
             index,
-        };
-        for listener in 0..listeners {
-            worker.io.admit_syn(listener);
-            worker.io.accept(listener);
         }
-        worker
     }
 
-    /// Gives its listeners names, in their order, in place of the common one.
-    pub(crate) fn name_listeners(&mut self, names: &[ListenerName]) {
+    /// Gives its listeners names, in their order, in place of the common one, and tells it how many workers
+    /// share what a [`crate::Pressure`] says, and where to complain.
+    pub(crate) fn among(mut self, names: &[ListenerName], workers: u16, complaints: Complaints) -> Self {
         self.listening.rename(names);
+        self.transport.overload.capacity.set_workers(workers);
+        self.transport.overload.complaints = complaints;
+        self
     }
 
     /// Counts clients together with the other workers of this table. To be called before `set_clients`.
@@ -139,7 +112,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         match &mut self.clients {
             Some(clients) => clients.set_policy(policy),
             None if policy.needs_addresses() => {
-                self.io.learn_peers();
+                self.transport.io.learn_peers();
                 self.clients = Some(Box::new(Clients::new(policy, self.client_table.clone())));
             }
             None => {}
@@ -153,6 +126,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// The backend, for a simulation that has to look into it.
     pub fn io(&mut self) -> &mut I {
-        &mut self.io
+        &mut self.transport.io
     }
 }

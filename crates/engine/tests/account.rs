@@ -15,6 +15,7 @@ use proptest::test_runner::{Config, TestRunner};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use staunch_engine::{
     Address, Answer, Answered, Departure, Handler, Mailbox, Outbox, Owner, Piece, Slice, Stats, Worker,
+    WorkerParts,
 };
 use staunch_netio::{Epoll, Waker, memory};
 use staunch_protocol::{Request, Status, Timeouts};
@@ -85,7 +86,11 @@ impl World {
         let stats = Arc::new(Stats::default());
         let application = Application { shared: vec![b's'; 3000].into(), waiting: BTreeMap::new() };
         let (counters, timeouts) = (Arc::clone(&stats), Timeouts::default());
-        let worker = Worker::new(io, application, 1, mailbox, counters, timeouts, 0);
+        let worker = Worker::new(
+            io,
+            application,
+            WorkerParts { listeners: 1, mailbox, stats: counters, timeouts, index: 0 },
+        );
         let peers = (0..PEERS).map(|_| TcpStream::connect(address).expect("room in the queue")).collect();
         let mut world = Self { worker, waker, stats, peers };
         while world.stats.accepted.get() < PEERS as u64 {

@@ -62,6 +62,22 @@ impl OpenListeners {
         self.open.iter().map(|(_, listener)| *listener)
     }
 
+    /// How many connections wait in the queues of those that are not being given up.
+    pub(crate) fn waiting(&self, io: &impl Io) -> u32 {
+        self.listeners().filter_map(|listener| io.queue(listener)).map(|queue| queue.waiting).sum()
+    }
+
+    /// Newcomers are kept out of these queues, or let in again.
+    pub(crate) fn keep_out(&self, io: &mut impl Io, keeps_out: bool) {
+        for listener in self.listeners() {
+            if keeps_out {
+                io.drop_syn(listener);
+            } else {
+                io.admit_syn(listener);
+            }
+        }
+    }
+
     /// Whether nothing is listened at any more, and nothing can come from what was.
     pub(crate) fn are_gone(&self) -> bool {
         self.open.is_empty() && self.leaving.is_empty()

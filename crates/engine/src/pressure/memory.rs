@@ -52,14 +52,36 @@ impl Account {
 
     /// A connection holds other than before.
     #[inline]
-    pub(crate) fn change(&mut self, before_bytes: u32, now_bytes: u32) {
+    fn change(&mut self, before_bytes: u32, now_bytes: u32) {
         self.held_bytes = self.held_bytes - u64::from(before_bytes) + u64::from(now_bytes);
         self.peak_bytes = self.peak_bytes.max(self.held_bytes);
     }
 
     /// Counts that a connection which is being closed holds other than before.
-    pub(crate) fn change_leaving(&mut self, before_bytes: u32, now_bytes: u32) {
+    fn change_leaving(&mut self, before_bytes: u32, now_bytes: u32) {
         self.leaving_bytes = self.leaving_bytes - u64::from(before_bytes) + u64::from(now_bytes);
+    }
+
+    /// A connection, of which so much is `counted`, holds other than before, and is about to give it back or
+    /// not.
+    #[inline]
+    pub(crate) fn recount(
+        &mut self,
+        counted_bytes: &mut u32,
+        is_counted_leaving: &mut bool,
+        held_bytes: u32,
+        is_leaving: bool,
+    ) {
+        let before_bytes = std::mem::replace(counted_bytes, held_bytes);
+        let was_leaving = std::mem::replace(is_counted_leaving, is_leaving);
+        self.change(before_bytes, held_bytes);
+        if was_leaving || is_leaving {
+            let leaving_bytes = |is_leaving, bytes| if is_leaving { bytes } else { 0 };
+            self.change_leaving(
+                leaving_bytes(was_leaving, before_bytes),
+                leaving_bytes(is_leaving, held_bytes),
+            );
+        }
     }
 
     /// More than half is held: containers are to be filled less.

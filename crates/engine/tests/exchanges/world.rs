@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use staunch_engine::{Ended, Mailbox, Owner, Post, Stats, UpstreamTimeouts, Worker};
+use staunch_engine::{Ended, Mailbox, Owner, Post, Stats, UpstreamTimeouts, Worker, WorkerParts};
 use staunch_netio::simulated::{Faults, PeerId, Simulated, Step, Transcript};
 use staunch_netio::{Capacity, Io};
 use staunch_protocol::Timeouts;
@@ -91,7 +91,11 @@ fn play_with(world: World, upstreams: Vec<(usize, Vec<Step>)>) -> Past {
     let handler = Echo::new(Arc::clone(&drips), Some(Arc::clone(&log)));
     let handler = handler.with_upstreams(addresses, UPSTREAM_TIMEOUTS);
     let stats = Arc::new(Stats::default());
-    let mut worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        network,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     if let Some(budget_bytes) = world.budget_bytes {
         worker.set_memory_budget(budget_bytes);
     }

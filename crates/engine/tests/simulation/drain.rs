@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Control, Drain, Mailbox, Post, Pressure, Stats, Worker};
+use staunch_engine::{Control, Drain, Mailbox, Post, Pressure, Stats, Worker, WorkerParts};
 use staunch_netio::simulated::{End, Faults, Random, Simulated, Transcript};
 
 use crate::fixture::{self, Fixture, Waiting};
@@ -50,7 +50,11 @@ fn run(seed: u64) -> (u64, bool) {
     let pass = world.work();
     handler.work = Box::new(move || pass(if crowd { 20 } else { 0 }));
     let asked = Rc::clone(&handler.asked);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     worker.set_pressure(Pressure { patience_ms: crowd.then_some(PATIENCE_MS), ..Pressure::NONE });
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");

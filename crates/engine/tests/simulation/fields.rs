@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use staunch_engine::{Mailbox, Stats, Worker};
+use staunch_engine::{Mailbox, Stats, Worker, WorkerParts};
 use staunch_netio::simulated::{Faults, Simulated, Step, Transcript};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http2::PREFACE;
@@ -60,7 +60,11 @@ fn who_rests_gives_way_to_who_comes() {
     let stats = Arc::new(Stats::default());
     let timeouts = Timeouts { keep_alive_ms: u32::MAX, header_ms: u32::MAX, ..TIMEOUTS };
     let handler = Fixture::new(&Waiting::default(), usize::MAX);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts, index: 0 },
+    );
     let turn_until = |asked: u64, worker: &mut Worker<Simulated, Fixture>| {
         for _ in 0..TURNS_MAX {
             if stats.http2_requests.get() == asked {

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Mailbox, Post, Stats, Worker};
+use staunch_engine::{Mailbox, Post, Stats, Worker, WorkerParts};
 use staunch_netio::Io;
 use staunch_netio::simulated::{Faults, Random, Simulated, Transcript};
 use staunch_protocol::{Deadline, Timeouts};
@@ -53,7 +53,11 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
     let stats = Arc::new(Stats::default());
     let handler = Fixture::new(&waiting, spoil_above);
     let gone = Rc::clone(&handler.gone);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
         if worker.io().finished() {

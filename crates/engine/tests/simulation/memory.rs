@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use staunch_engine::{Mailbox, Pressure, Stats, Worker};
+use staunch_engine::{Mailbox, Pressure, Stats, Worker, WorkerParts};
 use staunch_netio::simulated::{Faults, PeerId, Random, Simulated, Step};
 
 use crate::fixture::{self, Fixture, Waiting};
@@ -59,7 +59,11 @@ fn run(seed: u64, greedy_count: usize, budget_bytes: u64) -> (Arc<Stats>, u64) {
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let stats = Arc::new(Stats::default());
     let handler = Fixture::new(&Waiting::default(), usize::MAX);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     worker.set_pressure(Pressure { send_rate_min: 100, ..Pressure::NONE });
     worker.set_memory_budget(budget_bytes);
     let (mut turns, mut most_bytes) = (0, 0);

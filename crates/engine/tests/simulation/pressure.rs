@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use staunch_engine::{Mailbox, Post, Pressure, Stats, Worker};
+use staunch_engine::{Mailbox, Post, Pressure, Stats, Worker, WorkerParts};
 use staunch_netio::simulated::{Faults, Random, Simulated};
 
 use crate::fixture::{self, Fixture, Waiting};
@@ -43,7 +43,11 @@ fn run(seed: u64) -> Arc<Stats> {
     let (pass, work_ms) = (world.work(), random.below(30) as u64);
     let mut handler = Fixture::new(&waiting, usize::MAX);
     handler.work = Box::new(move || pass(work_ms));
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     worker.set_pressure(draw_pressure(&mut random));
     let mut turns = 0;
     while !worker.io().finished() {

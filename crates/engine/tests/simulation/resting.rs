@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use staunch_engine::{
     Address, Answer, Answered, Control, Drain, Ended, Finished, Handler, Mailbox, Open, Outbox, Owner, Piece,
-    Post, Pressure, Slice, Stats, Worker,
+    Post, Pressure, Slice, Stats, Worker, WorkerParts,
 };
 use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Step, Transcript};
 use staunch_netio::{Io, Tuning};
@@ -185,7 +185,11 @@ fn run(seed: u64, keeps: bool) -> (Vec<Ended>, u64) {
     let (readers, ended) = (Readers::default(), Rc::<RefCell<Vec<Ended>>>::default());
     let handler = Press { readers: Rc::clone(&readers), number: 0, ended: Rc::clone(&ended), keeps };
     let stats = Arc::new(Stats::default());
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     let (mut number, mut rests) = (0, 0);
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
@@ -300,7 +304,11 @@ fn the_kernel_keeps_little_of_a_reader_alone() {
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let handler = Press { readers: Readers::default(), number: 0, ended: Rc::default(), keeps: false };
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::default(), timeouts: TIMEOUTS, index: 0 },
+    );
     let turn_until = |worker: &mut Worker<Simulated, Press>, wanted: &[u8]| {
         let mut turns = 0;
         while !worker.io().transcript(peer).received.ends_with(wanted) || worker.io().is_restless() {
@@ -329,7 +337,11 @@ fn stays_ms(then: impl IntoIterator<Item = Step>) -> (u64, usize) {
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let handler = Press { readers: Readers::default(), number: 0, ended: Rc::default(), keeps: false };
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::default(), timeouts: TIMEOUTS, index: 0 },
+    );
     let started_ms = worker.io().now_ms();
     for number in 1..=20 {
         post.send_to_worker(0, Owner::default(), News(number));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-use staunch_engine::{Mailbox, Post, Stats, TlsHandshake, TlsRefusal, TlsSettings, Worker};
+use staunch_engine::{Mailbox, Post, Stats, TlsHandshake, TlsRefusal, TlsSettings, Worker, WorkerParts};
 use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Step};
 use staunch_netio::{FileReader, Waker};
 use staunch_tls::{CertificatePair, CertificateStore, LocalAuthority, Tickets, TlsContext, WallTime};
@@ -153,7 +153,11 @@ fn secured_worker(
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let stats = Arc::new(Stats::default());
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     let reader = FileReader::new(Waker::new().expect("a descriptor"));
     let settings = TlsSettings::new(Arc::clone(&house.context), Vec::new());
     worker.set_tls(TlsSettings { handshakes_max: 2, ..settings }, reader);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use staunch_engine::{Mailbox, Pressure, Stats, Worker};
+use staunch_engine::{Mailbox, Pressure, Stats, Worker, WorkerParts};
 use staunch_netio::Io;
 use staunch_netio::simulated::{Faults, Simulated, Step};
 use staunch_protocol::Deadline;
@@ -28,7 +28,11 @@ fn taken(bytes: usize, every_ms: u64, times: usize, rate_min: u64) -> (usize, u6
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let stats = Arc::new(Stats::default());
     let handler = Fixture::new(&Waiting::default(), usize::MAX);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let mut worker = Worker::new(
+        world,
+        handler,
+        WorkerParts { listeners: 1, mailbox, stats: Arc::clone(&stats), timeouts: TIMEOUTS, index: 0 },
+    );
     worker.set_pressure(Pressure { send_rate_min: rate_min, ..Pressure::NONE });
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");

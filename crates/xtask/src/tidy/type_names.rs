@@ -42,6 +42,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "Target",
         "what a request line, a redirect, a log and a connection each go to: the words of their fields",
     ),
+    ("Wire", "what carries bytes: the word of the field, told apart by what they are bytes of"),
 ];
 
 /// A type that others than its file can see.

@@ -3,18 +3,17 @@
 //!
 //! It must never ask about a connection twice at once, or about one that is being closed.
 
-use staunch_netio::{Io, Slot, Taken};
+use staunch_netio::{Io, Slot, Taken, Tuning};
 use staunch_protocol::Deadline;
 
-use super::Worker;
+use super::{Transport, Wire};
 use crate::connection::{Marks, Phase};
-use crate::handler::Handler;
-use crate::limits::OPEN_GONE_MS;
+use crate::limits::{OPEN_GONE_MS, OPEN_UNSENT_BYTES};
 
-impl<I: Io, H: Handler> Worker<I, H> {
+impl<I: Io> Transport<I> {
     /// A deadline has passed, or the time of a first look. Whether it is no matter before the kernel has told
     /// what the peer has acknowledged.
-    pub(super) fn look_first(&mut self, slot: Slot, deadline: Deadline) -> bool {
+    pub(crate) fn look_first(&mut self, slot: Slot, deadline: Deadline) -> bool {
         let connection = &mut self.connections[slot as usize];
         if connection.leaving || !connection.is_to_be_asked(deadline) {
             return false;
@@ -25,16 +24,16 @@ impl<I: Io, H: Handler> Worker<I, H> {
         true
     }
 
-    /// The kernel has told.
+    /// The kernel has told. `None`: nobody waits for that. Else, whether the peer is given up.
     #[cold]
-    pub(super) fn looked(&mut self, slot: Slot, taken: Option<Taken>) {
-        if self.outbox.upstreams().own(slot) {
-            return;
+    pub(crate) fn looked(&mut self, slot: Slot, taken: Option<Taken>) -> Option<bool> {
+        if self.wire(slot) == Wire::Upstream {
+            return None;
         }
         let connection = &mut self.connections[slot as usize];
         connection.marks.clear(Marks::ASKED);
         if connection.leaving || connection.phase == Phase::Free {
-            return;
+            return None;
         }
         let now_ms = self.time.now_ms;
         let (is_sending, has_streams) = (connection.sending, connection.has_streams());
@@ -45,17 +44,12 @@ impl<I: Io, H: Handler> Worker<I, H> {
             connection.note_taken(taken, rate_min, now_ms, &self.overload.timeouts);
         } else if waits {
             let gone_ms = self.gone_ms();
-            let connection = &mut self.connections[slot as usize];
-            if connection.is_gone(taken, now_ms, gone_ms) {
-                self.stats.count_timeout(Deadline::Send);
-                return self.close(slot);
+            if self.connections[slot as usize].is_gone(taken, now_ms, gone_ms) {
+                return Some(true);
             }
-            self.count_any(slot);
+            self.count(slot);
         }
-        match self.due(slot) {
-            Some((due_ms, deadline)) if due_ms <= now_ms => self.give_up_on(slot, deadline),
-            due => self.place_deadline(slot, due),
-        }
+        Some(false)
     }
 
     /// What was sent of an answer that goes on was taken by the kernel, which keeps little of it.
@@ -66,19 +60,29 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     /// How long a peer of an answer that goes on may acknowledge nothing.
-    pub(super) fn gone_ms(&self) -> u32 {
+    fn gone_ms(&self) -> u32 {
         self.overload.timeouts.send_ms.max(OPEN_GONE_MS)
     }
 
-    /// The kernel keeps little of what this connection sends from now on, or as much as of others again.
-    pub(super) fn keep_little(&mut self, slot: Slot, keeps_little: bool) {
-        let can_look = self.io.can_inspect();
-        self.connections[slot as usize].keep_little(keeps_little && can_look);
-        self.count_any(slot);
-    }
-
-    /// Counts what a connection holds, secured or not.
-    fn count_any(&mut self, slot: Slot) {
-        if self.secured.is_walled(slot) { self.count_sealed(slot) } else { self.count(slot) }
+    /// Tells the kernel how much it is to keep of what connections send.
+    pub(crate) fn tune_connections(&mut self) {
+        for (slot, keeps_little) in self.outbox.take_tunings() {
+            if matches!(self.connections[slot as usize].phase, Phase::Free | Phase::Closing) {
+                continue;
+            }
+            let unsent = match keeps_little {
+                true => Tuning::Unsent(OPEN_UNSENT_BYTES),
+                false => Tuning::UNSENT_AT_FIRST,
+            };
+            self.io.tune(slot, unsent);
+            let can_look = self.io.can_inspect();
+            if !can_look {
+                // Also cuts off a peer that takes little at a time: better where nobody can look.
+                let gone_ms = if keeps_little { self.gone_ms() } else { 0 };
+                self.io.tune(slot, Tuning::UserTimeout(gone_ms));
+            }
+            self.connections[slot as usize].keep_little(keeps_little && can_look);
+            self.count(slot);
+        }
     }
 }
