@@ -95,7 +95,7 @@ fn python_asks_again_and_again_and_hears_the_end() {
     house.write_file("large", 20_000_000);
     for backend in BACKENDS {
         let Some(secured) = house.serve(backend, &["--no-cache"]) else { continue };
-        for what in ["kept", "pipelined", "upload", "resumed", "cut"] {
+        for what in ["kept", "crossing", "pipelined", "upload", "resumed", "cut"] {
             println!("{backend} {what}");
             text(python(&house, &secured, &[what]));
         }

@@ -61,6 +61,20 @@ def kept():
         assert reader.read() == b""
 
 
+def crossing():
+    """A request that crosses with the announced end resets nothing (RFC 9112, section 9.6)."""
+    secured = connect(context())
+    reader = secured.makefile("rb")
+    for fields in ("", "Connection: close\r\n"):
+        secured.sendall(request("/5000", fields))
+        read_answer(reader)
+    assert reader.read(1) == b"", "the end is said"
+    secured.sendall(request("/5000"))
+    # From here on below TLS: how the connection itself ends.
+    secured.shutdown(socket.SHUT_WR)
+    assert secured.recv(65536) == b""
+
+
 def pipelined():
     """Fifty requests at once, in records of odd lengths."""
     secured = connect(context())
@@ -206,5 +220,5 @@ def last_word():
     assert last[2][:8] == bytes([0, 0, 0, 1, 0, 0, 0, 1]), last[2]
 
 
-ALL = (kept, pipelined, slow, upload, resumed, cut, crowd, first, last_word)
+ALL = (kept, crossing, pipelined, slow, upload, resumed, cut, crowd, first, last_word)
 {one.__name__: one for one in ALL}[WHAT]()

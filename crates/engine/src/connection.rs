@@ -312,6 +312,7 @@ impl Connection {
     /// The container was handed over: what is written from now on goes to another one.
     #[inline]
     pub(crate) fn leave_container(&mut self) {
+        self.marks.set(Marks::ANSWERED);
         if let Some(http2) = self.exchanges.http2_mut() {
             http2.begin_send();
         }

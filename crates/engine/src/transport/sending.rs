@@ -6,7 +6,7 @@ use staunch_netio::{Io, Outgoing, Slot};
 use staunch_protocol::Deadline;
 
 use super::{Transport, Wire};
-use crate::connection::{Marks, Phase};
+use crate::connection::Phase;
 
 /// What became of what stood to be sent on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,6 @@ impl<I: Io> Transport<I> {
         if is_last {
             connection.phase = Phase::Closing;
         }
-        connection.marks.set(Marks::ANSWERED);
         connection.leave_container();
         connection.start_deadline(Deadline::Send, self.time.now_ms, &self.overload.timeouts);
         self.note_begun(slot, &outgoing);
