@@ -1,9 +1,9 @@
 //! Applications by HTTPS: whom the proxy believes, what it shows, and how an end is told from a cut.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -59,6 +59,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 struct Program {
     child: Child,
     address: String,
+    output: BufReader<ChildStdout>,
 }
 
 impl Program {
@@ -76,10 +77,17 @@ impl Program {
             skip(&format!("{interpreter} is missing (cargo xtask install --for test brings it)"));
             return None;
         };
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut program = Self { child, address: String::new(), output };
+        program.address = format!("https://127.0.0.1:{}", program.line());
+        Some(program)
+    }
+
+    /// The next line that it prints.
+    fn line(&mut self) -> String {
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-        let address = format!("https://127.0.0.1:{}", line.trim());
-        Some(Self { child, address })
+        self.output.read_line(&mut line).expect("a line");
+        line.trim().to_owned()
     }
 }
 
@@ -334,6 +342,36 @@ fn an_end_that_is_said_by_tls_alone_is_one() {
         let counts: serde_json::Value = serde_json::from_str(&ask("GET", "/counts").1).expect("an object");
         let rounds = 1 + ENGINES.iter().position(|engine| *engine == io).expect("one of them");
         assert_eq!(counts["/garbage"], rounds, "{io}: an answer was asked for twice");
+    }
+}
+
+/// A server hears why it is refused, and that nothing follows, before its connection ends.
+#[test]
+fn last_words_by_tls_reach_the_server() {
+    let (files, other) = (Files::new(), Files::new());
+    let names = ["app.pem", "app.key"];
+    let Some(mut program) = Program::start("python3", "last_words.py", &files, &names) else { return };
+    let (ca, strange) = (files.word("ca.pem"), other.word("ca.pem"));
+    for io in ENGINES {
+        let servers = std::slice::from_ref(&program.address).to_vec();
+        let world = World::proxy(io, &servers, &["--proxy-tls-ca", &strange]);
+        assert_eq!(world.get("/keep").status, 502, "{io}");
+        // A request of which nothing was sent is tried once more.
+        for _ in 0..2 {
+            assert_eq!(program.line(), "TLSV1_ALERT_UNKNOWN_CA", "{io}");
+        }
+        let world = World::proxy(io, &servers, &["--proxy-tls-ca", &ca]);
+        for (path, status) in [("/close", 200), ("/bad", 502)] {
+            let request = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+            assert_eq!(world.ask(&request).status, status, "{io} {path}");
+            assert_eq!(program.line(), "notified", "{io} {path}");
+        }
+        // The client goes before it is answered.
+        let mut client = Client::of(&world);
+        client.send(b"GET /silent HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(program.line(), "asked", "{io}");
+        client.stream.shutdown(Shutdown::Write).expect("a half-close");
+        assert_eq!(program.line(), "notified", "{io}");
     }
 }
 

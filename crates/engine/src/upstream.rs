@@ -113,7 +113,15 @@ impl Upstreams {
 
     /// Closes it. Nothing more is told of it, and what was not sent yet is dropped.
     pub fn close(&self, upstream: Upstream) {
-        self.table.borrow_mut().leave(upstream);
+        self.table.borrow_mut().leave(upstream, false);
+        self.are_asked.set(true);
+    }
+
+    /// Closes it behind all that was sent, as the last words of TLS need it: within one deadline of a send,
+    /// and without waiting for anything of its peer. Nothing more is told of it. One that is not connected
+    /// yet is closed at once.
+    pub fn close_after_sending(&self, upstream: Upstream) {
+        self.table.borrow_mut().leave(upstream, true);
         self.are_asked.set(true);
     }
 
@@ -210,3 +218,6 @@ impl Upstreams {
         self.table.borrow().holders()
     }
 }
+
+#[cfg(test)]
+mod tests;

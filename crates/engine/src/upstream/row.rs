@@ -65,6 +65,8 @@ pub(super) enum UpstreamStage {
     Connecting,
     /// Bytes go both ways.
     Open,
+    /// The upstream is to be closed behind what stands to be sent; its name is good no more.
+    Parting,
     /// The upstream is to be closed; its name is good no more.
     Leaving,
     /// The backend closes it.
@@ -96,7 +98,8 @@ pub(crate) struct UpstreamRow {
     is_receiving: bool,
     /// The handler wants nothing to come at present.
     pub(super) is_held: bool,
-    /// Deadlines begin anew with the next step: the upstream was held, or begins to serve another exchange.
+    /// Deadlines begin anew with the next step: the upstream was held, begins to serve another exchange, or
+    /// is closed behind its last bytes.
     was_held: bool,
     /// The handler wants to be told when there is room.
     wants_room: bool,
@@ -133,7 +136,27 @@ impl UpstreamRow {
 
     /// Whether its name is good.
     pub(super) fn is_named(&self) -> bool {
-        !matches!(self.stage, UpstreamStage::Free | UpstreamStage::Leaving | UpstreamStage::Closing)
+        !self.is_parting() && !self.is_given_back()
+    }
+
+    /// Whether it is closed behind what stands to be sent.
+    pub(super) fn is_parting(&self) -> bool {
+        matches!(self.stage, UpstreamStage::Parting)
+    }
+
+    fn is_given_back(&self) -> bool {
+        matches!(self.stage, UpstreamStage::Free | UpstreamStage::Leaving | UpstreamStage::Closing)
+    }
+
+    /// The upstream is to be closed, with `sends_first` behind what stands to be sent if there is anything.
+    /// Its name is good no more.
+    pub(super) fn leave(&mut self, sends_first: bool) {
+        let is_unsent = self.is_sending || self.standing_bytes() > 0;
+        let can_send = matches!(self.stage, UpstreamStage::Open) && self.send_errno.is_none();
+        let parts = sends_first && is_unsent && can_send;
+        self.stage = if parts { UpstreamStage::Parting } else { UpstreamStage::Leaving };
+        self.generation = self.generation.wrapping_add(1);
+        (self.loss, self.kept, self.was_held) = (None, Vec::new(), true);
     }
 
     /// Deadlines are these from now on, counted from the next step.
@@ -143,7 +166,7 @@ impl UpstreamRow {
 
     /// Whether it is about to give back what it holds.
     pub(crate) fn is_leaving(&self) -> bool {
-        !self.is_named() || self.is_lost || self.loss.is_some()
+        self.is_given_back() || self.is_lost || self.loss.is_some()
     }
 
     pub(crate) fn slot(&self) -> Option<Slot> {
@@ -175,25 +198,33 @@ impl UpstreamRow {
 
     /// Whether bytes that come may be told at once. Else they have to be kept.
     pub(crate) fn note_received(&mut self, now_ms: u64) -> bool {
-        self.since_ms = now_ms;
-        !self.is_held && self.kept.is_empty() && !self.is_leaving()
+        self.note_progress(now_ms);
+        !self.is_held && self.kept.is_empty() && self.is_heard()
     }
 
     /// Keeps what came, if it will ever be told.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        if !self.is_leaving() {
+        if self.is_heard() {
             self.kept.extend_from_slice(bytes);
         }
     }
 
-    /// Some of what is sent was taken.
+    /// Whether the handler is told of what comes.
+    fn is_heard(&self) -> bool {
+        self.is_named() && !self.is_leaving()
+    }
+
+    /// Something has moved. One that is closed behind its last bytes has a single deadline for them.
     pub(crate) fn note_progress(&mut self, now_ms: u64) {
-        self.since_ms = now_ms;
+        if !self.is_parting() {
+            self.since_ms = now_ms;
+        }
     }
 
     /// A send is over.
     pub(crate) fn note_sent(&mut self, errno: i32, now_ms: u64) {
-        (self.is_sending, self.in_flight_bytes, self.since_ms) = (false, 0, now_ms);
+        (self.is_sending, self.in_flight_bytes) = (false, 0);
+        self.note_progress(now_ms);
         if errno != 0 {
             (self.send_errno, self.outgoing) = (Some(errno), None);
             if self.has_ended {
@@ -207,6 +238,7 @@ impl UpstreamRow {
         (self.is_receiving, self.has_ended) = (false, true);
         match (errno, self.send_errno) {
             (0, None) => {}
+            _ if self.is_parting() => self.outgoing = None,
             (0, Some(errno)) | (errno, _) => self.lose(UpstreamLoss::Failed(errno)),
         }
     }
@@ -233,12 +265,19 @@ impl UpstreamRow {
                 self.stage = UpstreamStage::Open;
                 self.step_open(slot, now_ms)
             }
-            (UpstreamStage::Leaving, Some(slot)) => {
+            (UpstreamStage::Parting, Some(slot)) if self.is_sending || self.standing_bytes() > 0 => {
+                self.stage = UpstreamStage::Parting;
+                if std::mem::take(&mut self.was_held) {
+                    self.since_ms = now_ms;
+                }
+                self.step_send(slot, now_ms).unwrap_or(UpstreamStep::Rest)
+            }
+            (UpstreamStage::Parting | UpstreamStage::Leaving, Some(slot)) => {
                 self.stage = UpstreamStage::Closing;
                 (self.outgoing, self.kept) = (None, Vec::new());
                 UpstreamStep::Close(slot)
             }
-            (UpstreamStage::Leaving, None) => {
+            (UpstreamStage::Parting | UpstreamStage::Leaving, None) => {
                 self.stage = UpstreamStage::Closing;
                 UpstreamStep::Forget
             }
@@ -249,16 +288,23 @@ impl UpstreamRow {
         }
     }
 
+    /// Begins to send what stands to be sent, unless something is in flight.
+    fn step_send(&mut self, slot: Slot, now_ms: u64) -> Option<UpstreamStep> {
+        if self.is_sending {
+            return None;
+        }
+        let outgoing = self.outgoing.take_if(|outgoing| !outgoing.is_empty())?;
+        (self.is_sending, self.since_ms) = (true, now_ms);
+        self.in_flight_bytes = u32::try_from(outgoing.held_bytes()).unwrap_or(u32::MAX);
+        Some(UpstreamStep::Send(slot, outgoing))
+    }
+
     fn step_open(&mut self, slot: Slot, now_ms: u64) -> UpstreamStep {
         if std::mem::take(&mut self.is_news) {
             return UpstreamStep::Tell(UpstreamNews::Connected);
         }
-        if !self.is_sending
-            && let Some(outgoing) = self.outgoing.take_if(|outgoing| !outgoing.is_empty())
-        {
-            (self.is_sending, self.since_ms) = (true, now_ms);
-            self.in_flight_bytes = u32::try_from(outgoing.held_bytes()).unwrap_or(u32::MAX);
-            return UpstreamStep::Send(slot, outgoing);
+        if let Some(send) = self.step_send(slot, now_ms) {
+            return send;
         }
         if self.is_finishing && !self.is_shut && !self.is_sending && self.send_errno.is_none() {
             self.is_shut = true;
@@ -294,6 +340,7 @@ impl UpstreamRow {
     pub(crate) fn due(&self) -> Option<(u64, UpstreamDeadline)> {
         let (deadline, length_ms) = match self.stage {
             UpstreamStage::Connecting => (UpstreamDeadline::Connect, self.timeouts.connect_ms),
+            UpstreamStage::Parting => (UpstreamDeadline::Send, self.timeouts.send_ms),
             UpstreamStage::Open if self.is_held => return None,
             UpstreamStage::Open if self.is_sending => (UpstreamDeadline::Send, self.timeouts.send_ms),
             UpstreamStage::Open => (UpstreamDeadline::Receive, self.timeouts.receive_ms),

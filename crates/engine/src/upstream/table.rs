@@ -97,14 +97,13 @@ impl UpstreamTable {
         asked
     }
 
-    /// Closes it: its name is good no more.
-    pub(super) fn leave(&mut self, upstream: Upstream) {
+    /// Closes it, with `sends_first` behind what stands to be sent: its name is good no more.
+    pub(super) fn leave(&mut self, upstream: Upstream, sends_first: bool) {
         self.serve(upstream, None);
-        let Some(row) = self.row(upstream) else { return };
-        row.stage = UpstreamStage::Leaving;
-        row.generation = row.generation.wrapping_add(1);
-        row.loss = None;
-        self.ask(upstream.index);
+        if let Some(row) = self.row(upstream) {
+            row.leave(sends_first);
+            self.ask(upstream.index);
+        }
     }
 
     /// Closes all that serve an exchange. Whether there are any.
@@ -112,7 +111,7 @@ impl UpstreamTable {
         let range = (exchange, 0)..=(exchange, u32::MAX);
         let tied: Vec<u32> = self.ties.range(range).map(|(_, index)| *index).collect();
         for &index in &tied {
-            self.leave(self.name(index));
+            self.leave(self.name(index), false);
         }
         !tied.is_empty()
     }
@@ -123,14 +122,18 @@ impl UpstreamTable {
         if row.is_leaving() {
             return false;
         }
-        row.lose(loss);
+        if row.is_parting() {
+            row.leave(false);
+        } else {
+            row.lose(loss);
+        }
         self.ask(index);
         true
     }
 
     pub(super) fn step(&mut self, index: u32, now_ms: u64) -> UpstreamStep {
         if self.rows[index as usize].is_lost {
-            self.leave(self.name(index));
+            self.leave(self.name(index), false);
         }
         self.rows[index as usize].step(now_ms)
     }

@@ -151,10 +151,12 @@ impl Links {
         let Some(link) = self.all.get_mut(&upstream) else { return };
         if is_full || link.server.get().is_gone() || link.is_spent() {
             // Another server may be asked next, and there is no other link to be had.
-            return self.close(upstream, outbox);
+            self.close(upstream, outbox);
+            return;
         }
         let Some(at_rest) = config.at_rest(link.reader.is_fastcgi()) else {
-            return self.close(upstream, outbox);
+            self.close(upstream, outbox);
+            return;
         };
         (link.exchange, link.rests_since_ms) = (None, outbox.now_ms());
         self.at_rest.entry(key(&link.server)).or_default().push(upstream);
@@ -180,10 +182,15 @@ impl Links {
         self.forget(upstream)?.secured
     }
 
-    /// A tunnel closes its link.
-    pub(super) fn take_back(&mut self, upstream: Upstream, outbox: &Outbox) {
+    /// A tunnel closes its link, as [`Links::close`] has it.
+    pub(super) fn take_back(
+        &mut self,
+        upstream: Upstream,
+        session: Option<&mut OutgoingSession>,
+        outbox: &Outbox,
+    ) {
         self.forget_given();
-        outbox.upstreams().close(upstream);
+        hang_up(upstream, session, outbox);
     }
 
     /// The link of a tunnel is closed with its exchange.
@@ -191,10 +198,25 @@ impl Links {
         self.given -= 1;
     }
 
-    pub(super) fn close(&mut self, upstream: Upstream, outbox: &Outbox) {
-        self.forget(upstream);
-        outbox.upstreams().close(upstream);
+    /// Closes a link, and gives what it was. By TLS its server is told first, unless much else stands to be
+    /// sent before that: a body of which nobody wants to know any more.
+    pub(super) fn close(&mut self, upstream: Upstream, outbox: &Outbox) -> Option<ServerLink> {
+        let mut link = self.forget(upstream);
+        hang_up(upstream, link.as_mut().and_then(|link| link.secured.as_deref_mut()), outbox);
+        link
     }
+}
+
+/// Closes a connection to a server; by TLS behind the word that it ends.
+fn hang_up(upstream: Upstream, session: Option<&mut OutgoingSession>, outbox: &Outbox) {
+    let upstreams = outbox.upstreams();
+    let Some(session) = session.filter(|_| upstreams.has_room(upstream)) else {
+        return upstreams.close(upstream);
+    };
+    let mut notice = Vec::new();
+    session.close(&mut notice);
+    upstreams.send(upstream, Piece::Bytes(notice));
+    upstreams.close_after_sending(upstream);
 }
 
 impl ServerLink {

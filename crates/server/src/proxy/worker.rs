@@ -285,7 +285,7 @@ impl ProxyWorker {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         self.now_ms = outbox.now_ms();
         if let ForwardStage::AtWork(_, link, _) = forwarded.stage {
-            outbox.upstreams().close(link);
+            self.links.close(link, outbox);
             forwarded.journey.note_end(self.now_ms);
         }
         forwarded.journey.leave_line(self.now_ms);

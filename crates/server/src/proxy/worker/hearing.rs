@@ -129,7 +129,7 @@ impl ProxyWorker {
         }
         match result {
             // The data before the fault was the whole answer.
-            Err(_) if !serves => self.links.close(upstream, outbox),
+            Err(_) if !serves => drop(self.links.close(upstream, outbox)),
             Err(fault) => self.lose(upstream, address, Trouble::Secured(fault), open, outbox),
             Ok(()) if serves && link.has_close_notify() => self.hear_end(upstream, address, open, outbox),
             Ok(()) => {}
@@ -246,8 +246,7 @@ impl ProxyWorker {
             return;
         };
         self.tell_errors(&server, upstream);
-        let link = self.links.forget(upstream);
-        outbox.upstreams().close(upstream);
+        let link = self.links.close(upstream, outbox);
         let (has_begun, may_have_sent, was_used) = link.map_or((true, true, false), |link| {
             (link.reader.has_begun(), link.may_have_sent(), link.is_used)
         });

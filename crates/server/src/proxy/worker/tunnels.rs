@@ -113,7 +113,8 @@ impl ProxyWorker {
 
     /// The server has ended. By TLS too: a WebSocket says itself that it ends (RFC 6455, section 7).
     fn end_far(&mut self, tunnel: &mut Tunnel, outbox: &Outbox) {
-        let Some(FarEnd { server, link, placed_at_ms, owner, .. }) = tunnel.far_end.take() else { return };
+        let Some(far_end) = tunnel.far_end.take() else { return };
+        let FarEnd { server, link, mut secured, placed_at_ms, owner } = far_end;
         self.link_shares.leave(owner);
         tunnel.held.get_or_insert_default().has_ended = true;
         tunnel.journey.note_end(self.now_ms);
@@ -123,12 +124,13 @@ impl ProxyWorker {
         }
         server.get().counts.answers.fetch_add(1, Relaxed);
         self.note_health(&server, false);
-        self.links.take_back(link, outbox);
+        self.links.take_back(link, secured.as_deref_mut(), outbox);
     }
 
     /// The server is lost.
     fn lose_far(&mut self, tunnel: &mut Tunnel, trouble: Trouble, outbox: &Outbox) {
-        let Some(FarEnd { server, link, placed_at_ms, owner, .. }) = tunnel.far_end.take() else { return };
+        let Some(far_end) = tunnel.far_end.take() else { return };
+        let FarEnd { server, link, mut secured, placed_at_ms, owner } = far_end;
         self.link_shares.leave(owner);
         tunnel.held.get_or_insert_default().is_cut = true;
         tunnel.journey.note_end(self.now_ms);
@@ -139,7 +141,7 @@ impl ProxyWorker {
         if placed_at_ms.is_some() {
             self.give_back(&server, GivenBack::Unanswered);
         }
-        self.links.take_back(link, outbox);
+        self.links.take_back(link, secured.as_deref_mut(), outbox);
     }
 
     /// Bytes came from the client, or it has ended. Whether there is such a tunnel.
