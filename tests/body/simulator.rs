@@ -205,7 +205,7 @@ impl World {
             if self.worker.io().now_ms() >= until_ms {
                 return false;
             }
-            let owed = !self.has_application && self.asked.get() > self.stats.requests.get();
+            let owed = !self.has_application && self.asked.get() > self.stats.requests.answered.get();
             if owed && !self.worker.io().is_restless() {
                 assert!(real_ms < REAL_MS_MAX, "the site owes an answer for {real_ms} ms");
                 std::thread::sleep(Duration::from_millis(1));

@@ -63,8 +63,8 @@ fn connections_above_the_cap_are_turned_away_and_places_come_back() {
     let statuses: Vec<_> = peers.iter().map(|peer| world.statuses(*peer)).collect();
     assert_eq!(statuses, [[200], [200], [429], [429]]);
     assert_eq!(world.statuses(other), [200]);
-    assert_eq!(world.stats.client_connections.get(), 2);
-    assert_eq!(world.stats.requests.get(), 3, "nothing is asked of the application");
+    assert_eq!(world.stats.clients.connections.get(), 2);
+    assert_eq!(world.stats.requests.answered.get(), 3, "nothing is asked of the application");
     for peer in peers.into_iter().chain([other]) {
         world.worker.io().add(peer, Step::Close);
     }
@@ -116,8 +116,8 @@ fn requests_above_the_rate_are_refused_until_time_has_passed() {
     assert_eq!(world.statuses(peer), expected);
     expected.truncate(5);
     assert_eq!(world.statuses(other), expected);
-    assert_eq!(world.stats.client_rate.get(), 7);
-    assert_eq!(world.stats.requests.get(), 16);
+    assert_eq!(world.stats.clients.rate.get(), 7);
+    assert_eq!(world.stats.requests.answered.get(), 16);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_dry_run_only_counts() {
     let peers = [world.peer(CLIENT, steps.clone()), world.peer(CLIENT, steps)];
     world.run();
     assert!(peers.iter().all(|peer| world.statuses(*peer) == [200; 3]));
-    assert_eq!((world.stats.client_connections.get(), world.stats.client_rate.get()), (1, 5));
+    assert_eq!((world.stats.clients.connections.get(), world.stats.clients.rate.get()), (1, 5));
 }
 
 /// Workers that share a table count together; the rules can be replaced, and what was counted is given back.
@@ -232,7 +232,7 @@ fn who_is_not_introduced_is_closed_unanswered() {
         assert_eq!(world.answers(peer).len(), usize::from(served));
         assert_eq!(world.transcript(peer).received.is_empty(), !served);
         assert_eq!(world.transcript(peer).ended == Some(End::Own), served, "else we end it");
-        assert_eq!(world.stats.proxy_faults.get(), faults);
+        assert_eq!(world.stats.connections.proxy_faults.get(), faults);
     }
 }
 
@@ -251,7 +251,7 @@ fn an_introduction_has_the_deadline_of_the_head_and_may_be_broken_off() {
     );
     let began_ms = staunch_netio::Io::now_ms(world.worker.io());
     world.run();
-    assert_eq!(world.stats.timeouts(Deadline::Header), 3);
+    assert_eq!(world.stats.connections.timeouts(Deadline::Header), 3);
     for peer in [silent, half, gone, broken, reset, late] {
         assert!(world.transcript(peer).received.is_empty());
     }
@@ -259,7 +259,7 @@ fn an_introduction_has_the_deadline_of_the_head_and_may_be_broken_off() {
         // The wheel looks in steps of some milliseconds.
         assert!((3_000..3_020).contains(&(world.transcript(peer).ended_ms - began_ms)));
     }
-    assert_eq!(world.stats.proxy_faults.get(), 1, "a proxy that only looks is no fault");
+    assert_eq!(world.stats.connections.proxy_faults.get(), 1, "a proxy that only looks is no fault");
 }
 
 #[test]
@@ -290,6 +290,6 @@ fn rates_follow_x_forwarded_for_of_trusted_proxies() {
     let liar = world.peer(OTHER, steps);
     world.run();
     assert_eq!(world.statuses(proxies[0]), [200, 200, 429]);
-    assert_eq!(world.stats.client_connections.get(), 0, "proxies are not limited");
+    assert_eq!(world.stats.clients.connections.get(), 0, "proxies are not limited");
     assert_eq!(world.statuses(liar), [200, 429, 429]);
 }

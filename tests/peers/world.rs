@@ -73,7 +73,11 @@ impl World {
         for _ in 0..TURNS_MAX {
             if self.worker.io().finished() {
                 self.worker.io().check_empty();
-                assert_eq!(self.stats.accepted.get(), self.stats.closed.get(), "a connection is leaked");
+                assert_eq!(
+                    self.stats.connections.accepted.get(),
+                    self.stats.connections.closed.get(),
+                    "a connection is leaked"
+                );
                 return;
             }
             self.worker.turn().expect("the simulator does not fail");

@@ -73,16 +73,16 @@ fn main() {
 fn report(stats: &Stats, work_ns: u64, busy_ns: &AtomicU64) {
     let read = || {
         [
-            ("accepted", stats.accepted.get()),
-            ("open", stats.accepted.get() - stats.closed.get()),
-            ("answered", stats.requests.get()),
-            ("late", stats.shed_patience.get()),
-            ("full", stats.shed_full.get()),
-            ("evicted", stats.evicted_idle.get()),
-            ("stops", stats.accept_stops.get()),
-            ("pauses", stats.accept_pauses.get()),
-            ("newcomers stopped", stats.newcomers_stopped.get()),
-            ("turns", stats.turns.get()),
+            ("accepted", stats.connections.accepted.get()),
+            ("open", stats.connections.accepted.get() - stats.connections.closed.get()),
+            ("answered", stats.requests.answered.get()),
+            ("late", stats.pressure.shed_patience.get()),
+            ("full", stats.pressure.shed_full.get()),
+            ("evicted", stats.pressure.evicted_idle.get()),
+            ("stops", stats.pressure.accept_stops.get()),
+            ("pauses", stats.pressure.accept_pauses.get()),
+            ("newcomers stopped", stats.pressure.newcomers_stopped.get()),
+            ("turns", stats.turns.count.get()),
             ("busy us", busy_ns.load(Ordering::Relaxed) / 1_000),
         ]
     };

@@ -92,7 +92,7 @@ impl Clients {
         if trusted.is_empty() || address.is_some_and(|address| trusted.contains(address)) {
             return Arrival::Unintroduced;
         }
-        stats.proxy_faults.add(1);
+        stats.connections.proxy_faults.add(1);
         Arrival::Stranger
     }
 
@@ -137,11 +137,11 @@ impl Clients {
         match self.table().ask(client, rate, in_ns(now_ms)) {
             Turn::Granted => true,
             Turn::TooSoon => {
-                stats.client_rate.add(1);
+                stats.clients.rate.add(1);
                 self.policy.dry_run
             }
             Turn::NoPlace => {
-                stats.client_table_full.add(1);
+                stats.clients.table_full.add(1);
                 true
             }
         }
@@ -173,16 +173,16 @@ impl Clients {
         let enforced = if self.policy.dry_run { u64::MAX } else { most };
         match self.table().enter(client, enforced, in_ns(now_ms)) {
             Entry::Counted(ticket, count) => {
-                stats.client_connections.add(u64::from(count > most));
+                stats.clients.connections.add(u64::from(count > most));
                 self.seats[slot as usize].ticket = Some(ticket);
                 true
             }
             Entry::TooMany => {
-                stats.client_connections.add(1);
+                stats.clients.connections.add(1);
                 false
             }
             Entry::NoPlace => {
-                stats.client_table_full.add(1);
+                stats.clients.table_full.add(1);
                 true
             }
         }

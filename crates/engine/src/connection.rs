@@ -179,7 +179,7 @@ impl Connection {
             self.lend_only(turn, |port, turn| life::hear_end(port, turn));
         }
         if self.phase == Phase::Introducing {
-            turn.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
+            turn.context.stats.connections.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
         }
         self.catch_up(turn);
@@ -229,7 +229,11 @@ impl Connection {
                 }
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
-                    turn.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
+                    turn.context
+                        .stats
+                        .connections
+                        .rejected
+                        .add(u64::from(outgoing.length_bytes() > written_bytes));
                     turn.tell_refused(answered, None);
                     self.begin_ending(linger, turn);
                     break;
@@ -281,7 +285,7 @@ impl Connection {
         if !answered.is_complete() {
             return life::begin(&mut self.port(outgoing, turn.now_ms), request, &answered, turn);
         }
-        turn.context.stats.requests.add(1);
+        turn.context.stats.requests.answered.add(1);
     }
 
     /// Bytes of answers that may stand to be sent: few while the peer has not taken the answers before.

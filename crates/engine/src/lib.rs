@@ -52,7 +52,10 @@ pub use order::Drain;
 pub use pressure::{Pressure, notice_on_standard_error};
 pub use secured::TlsSettings;
 pub use start_error::StartError;
-pub use stats::{Stats, TlsHandshake, TlsRefusal};
+pub use stats::{
+    ClientStats, ConnectionStats, Http2Stats, PressureStats, RequestStats, SendStats, Stats, TlsHandshake,
+    TlsRefusal, TlsStats, TurnStats, UpstreamStats,
+};
 pub use staunch_netio::clock::{now_ns as monotonic_ns, thread_busy_ns, unix_time};
 pub use staunch_netio::{
     Address as TargetAddress, FilePart, FileStamp, ListenPlace, Outgoing, Part, Slice, Target, UNIX_PEER,

@@ -90,7 +90,7 @@ impl Listening {
     pub(crate) fn pause(&mut self, io: &mut impl Io, stats: &Stats) {
         for listener in 0..self.resting.count() {
             if self.resting.pause(listener) {
-                stats.accept_pauses.add(1);
+                stats.pressure.accept_pauses.add(1);
                 io.refuse(listener);
             }
         }

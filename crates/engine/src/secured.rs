@@ -311,9 +311,9 @@ impl Secured {
     #[inline]
     pub(crate) fn show(&self, stats: &Stats) {
         if !self.walls.is_empty() {
-            stats.tls_shaking.set(u64::from(self.handshakes.count));
-            stats.tls_awake.set(u64::from(self.awake));
-            stats.tls_asleep.set(u64::from(self.asleep));
+            stats.tls.shaking.set(u64::from(self.handshakes.count));
+            stats.tls.awake.set(u64::from(self.awake));
+            stats.tls.asleep.set(u64::from(self.asleep));
         }
     }
 

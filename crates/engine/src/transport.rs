@@ -113,8 +113,8 @@ impl<I: Io> Transport<I> {
     pub(crate) fn begin_turn(&mut self) {
         self.time.read(&self.io);
         self.outbox.begin_turn(self.time.now_ms);
-        self.overload.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
-        self.stats.turns.add(1);
+        self.overload.pace.begin_turn(self.time.now_ns, self.stats.requests.answered.get());
+        self.stats.turns.count.add(1);
     }
 
     /// Looks at the clock again within a long turn.

@@ -93,7 +93,7 @@ impl World {
         );
         let peers = (0..PEERS).map(|_| TcpStream::connect(address).expect("room in the queue")).collect();
         let mut world = Self { worker, waker, stats, peers };
-        while world.stats.accepted.get() < PEERS as u64 {
+        while world.stats.connections.accepted.get() < PEERS as u64 {
             world.turn();
         }
         world
@@ -108,7 +108,9 @@ impl World {
         let (mut calm_turns, mut before) = (0, 0);
         while calm_turns < CALM_TURNS {
             self.turn();
-            let now = self.worker.held_bytes() + self.stats.requests.get() + self.stats.closed.get();
+            let now = self.worker.held_bytes()
+                + self.stats.requests.answered.get()
+                + self.stats.connections.closed.get();
             calm_turns = if now == before { calm_turns + 1 } else { 0 };
             before = now;
         }

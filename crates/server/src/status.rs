@@ -57,17 +57,17 @@ impl StatusPage {
 
     fn json(&self) -> Vec<u8> {
         let sum = |of: &dyn Fn(&Stats) -> u64| self.about.stats.iter().map(|stats| of(stats)).sum::<u64>();
-        let accepted = sum(&|stats| stats.accepted.get());
-        let closed = sum(&|stats| stats.closed.get());
+        let accepted = sum(&|stats| stats.connections.accepted.get());
+        let closed = sum(&|stats| stats.connections.closed.get());
         let responses: serde_json::Map<_, _> = (1..=5)
-            .map(|class| (format!("{class}xx"), json!(sum(&|stats| stats.responses(class)))))
+            .map(|class| (format!("{class}xx"), json!(sum(&|stats| stats.requests.responses(class)))))
             .collect();
         let timeouts = json!({
-            "header": sum(&|stats| stats.timeouts(Deadline::Header)),
-            "keep_alive": sum(&|stats| stats.timeouts(Deadline::KeepAlive)),
-            "body": sum(&|stats| stats.timeouts(Deadline::Body)),
-            "send": sum(&|stats| stats.timeouts(Deadline::Send)),
-            "linger": sum(&|stats| stats.timeouts(Deadline::Linger)),
+            "header": sum(&|stats| stats.connections.timeouts(Deadline::Header)),
+            "keep_alive": sum(&|stats| stats.connections.timeouts(Deadline::KeepAlive)),
+            "body": sum(&|stats| stats.connections.timeouts(Deadline::Body)),
+            "send": sum(&|stats| stats.connections.timeouts(Deadline::Send)),
+            "linger": sum(&|stats| stats.connections.timeouts(Deadline::Linger)),
         });
         let content = self.sites.progress();
         let status = json!({
@@ -79,19 +79,19 @@ impl StatusPage {
             "connections": {
                 "open": accepted.saturating_sub(closed),
                 "accepted": accepted,
-                "accept_stops": sum(&|stats| stats.accept_stops.get()),
+                "accept_stops": sum(&|stats| stats.pressure.accept_stops.get()),
             },
-            "requests_total": sum(&|stats| stats.requests.get()),
-            "rejected_total": sum(&|stats| stats.rejected.get()),
-            "bytes_sent_total": sum(&|stats| stats.sent_bytes.get()),
+            "requests_total": sum(&|stats| stats.requests.answered.get()),
+            "rejected_total": sum(&|stats| stats.connections.rejected.get()),
+            "bytes_sent_total": sum(&|stats| stats.sends.bytes.get()),
             "clients": {
-                "connections_over": sum(&|stats| stats.client_connections.get()),
-                "requests_over": sum(&|stats| stats.client_rate.get()),
-                "denied": sum(&|stats| stats.client_denied.get()),
-                "table_full": sum(&|stats| stats.client_table_full.get()),
-                "proxy_faults": sum(&|stats| stats.proxy_faults.get()),
+                "connections_over": sum(&|stats| stats.clients.connections.get()),
+                "requests_over": sum(&|stats| stats.clients.rate.get()),
+                "denied": sum(&|stats| stats.clients.denied.get()),
+                "table_full": sum(&|stats| stats.clients.table_full.get()),
+                "proxy_faults": sum(&|stats| stats.connections.proxy_faults.get()),
             },
-            "turns_total": sum(&|stats| stats.turns.get()),
+            "turns_total": sum(&|stats| stats.turns.count.get()),
             "responses": responses,
             "timeouts": timeouts,
             "content": {

@@ -184,7 +184,7 @@ impl Connection {
             Event::Body(piece) => Body::Piece(piece),
             Event::BodyEnd => Body::End,
             Event::Close { linger, answered } => {
-                turn.context.stats.rejected.add(u64::from(answered.is_some()));
+                turn.context.stats.connections.rejected.add(u64::from(answered.is_some()));
                 turn.tell_refused(answered, self.owner_of_refused());
                 life::break_off(&mut self.port(outgoing, turn.now_ms), Ended::BadBody, turn);
                 self.begin_ending(linger, turn);

@@ -29,7 +29,7 @@ impl Connection {
         self.exchanges = Exchanges::Streams(Box::new(Http2::new(turn.now_ms, outgoing.bytes())));
         self.session = http1::Session::new(turn.now_ms);
         self.phase = Phase::Open;
-        turn.context.stats.http2_connections.add(1);
+        turn.context.stats.http2.connections.add(1);
         self.put_outgoing(outgoing, turn.spare);
     }
 
@@ -43,7 +43,7 @@ impl Connection {
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.refuse_preface(turn.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
-        turn.context.stats.rejected.add(1);
+        turn.context.stats.connections.rejected.add(1);
         turn.tell_refused(Some(answered), None);
         self.begin_ending(true, turn);
     }

@@ -39,7 +39,7 @@ impl Connection {
                 None
             }
             Introduction::Fault(_) => {
-                turn.context.stats.proxy_faults.add(1);
+                turn.context.stats.connections.proxy_faults.add(1);
                 self.phase = Phase::Ending { linger: false };
                 None
             }

@@ -96,7 +96,7 @@ impl<'a> Answer<'a> {
     /// Counts that the client's network may not have what is asked for. A connection made before addresses
     /// were asked for ends with the answer: on a new one its client is known.
     pub fn note_denied(&mut self) {
-        self.context.stats.client_denied.add(1);
+        self.context.stats.clients.denied.add(1);
         if self.peer().is_none() {
             self.pen.close_after_response(self.outgoing);
         }

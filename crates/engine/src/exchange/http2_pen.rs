@@ -54,7 +54,7 @@ impl Http2Pen {
             Some(fields) => HeadFields::Prepared(fields),
             None => HeadFields::Lines(Fields::new(&block[..fields_bytes])),
         };
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         let head = ResponseHead { status, fields, has_body: body_bytes > 0 };
         let rule = http2.session.begin_response(*stream, head, *now_ms, opening, outgoing.bytes());
         if rule == BodyRule::Omit {
@@ -83,7 +83,7 @@ impl Http2Pen {
         outgoing: &mut Outgoing,
         context: &Context<'_>,
     ) -> Answered {
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         Answered::complete(status, self.uncounted(status, fields, body, outgoing))
     }
 
@@ -116,7 +116,7 @@ impl Http2Pen {
         outgoing: &mut Outgoing,
         context: &Context<'_>,
     ) -> Answered {
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         let mut body = Pieces::default();
         pieces.for_each(|piece| body.push(piece));
         let body_bytes = body.length_bytes();
@@ -140,7 +140,7 @@ impl Http2Pen {
         outgoing: &mut Outgoing,
         context: &Context<'_>,
     ) -> Answered {
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         let lines = match length_bytes {
             Some(length_bytes) => {
                 [format!("Content-Length: {length_bytes}\r\n").as_bytes(), fields.lines()].concat()

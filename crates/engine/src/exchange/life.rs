@@ -45,7 +45,7 @@ pub(crate) fn begin<H: Handler>(
     answered: &Answered,
     turn: &mut Turn<'_, H>,
 ) {
-    turn.context.stats.waits.add(u64::from(answered.is_later()));
+    turn.context.stats.requests.waits.add(u64::from(answered.is_later()));
     let exchange = Exchange {
         request: KeptRequest::of(request),
         life: Life::Waiting { handler_bytes: 0 },
@@ -75,8 +75,8 @@ fn follow<H: Handler>(
         exchange.owner = answered.owner();
     }
     if matches!(answered.outcome(), Course::Complete | Course::Open(_)) {
-        turn.context.stats.requests.add(1);
-        turn.context.stats.answered_late.add(u64::from(late));
+        turn.context.stats.requests.answered.add(1);
+        turn.context.stats.requests.answered_late.add(u64::from(late));
     }
     exchange.life = match answered.outcome() {
         Course::Complete => return end(port, turn),
@@ -291,7 +291,7 @@ fn read<H: Handler>(port: &mut impl Port, body: Option<Body<'_>>, turn: &mut Tur
     });
     let Course::Read { left_bytes, is_held } = answered.outcome() else {
         port.taken(piece_bytes);
-        turn.context.stats.waits.add(u64::from(answered.is_later()));
+        turn.context.stats.requests.waits.add(u64::from(answered.is_later()));
         // A wait for mail begins now: the peer may have taken long over the body.
         exchange.since_ms = turn.now_ms;
         follow(port, exchange, &answered, false, turn);
@@ -325,7 +325,7 @@ fn end_collecting<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     let collected =
         |handler: &mut H, request: &Request<'_>, answer: Answer<'_>| handler.collected(body, request, answer);
     let answered = ask(port, &request, (0, exchange.owner), turn, collected);
-    turn.context.stats.waits.add(u64::from(answered.is_later()));
+    turn.context.stats.requests.waits.add(u64::from(answered.is_later()));
     follow(port, exchange, &answered, false, turn);
 }
 
@@ -337,7 +337,7 @@ fn refuse_body<H: Handler>(port: &mut impl Port, turn: &mut Turn<'_, H>) {
     let Some(exchange) = take_exchange(port) else { return };
     let request = exchange.request.get();
     let answered = ask(port, &request, (0, exchange.owner), turn, |_, _, answer| answer.too_large());
-    turn.context.stats.requests.add(1);
+    turn.context.stats.requests.answered.add(1);
     let body_bytes = answered.body_bytes() as usize;
     turn.tell(Some(exchange.owner), Status::CONTENT_TOO_LARGE, body_bytes, Some(&request));
     end(port, turn);
@@ -398,7 +398,7 @@ pub(crate) fn throw_body_away<H>(port: &mut impl Port, request: &Request<'_>, tu
 /// An exchange will not come to its end: its handler is told, and all is given back.
 pub(crate) fn break_off<H: Handler>(port: &mut impl Port, why: Ended, turn: &mut Turn<'_, H>) {
     if is_waiting(port) {
-        turn.context.stats.waits_lost.add(1);
+        turn.context.stats.requests.waits_lost.add(1);
     }
     if is_waiting(port) || is_reading(port) {
         tell_left(port, Departure::Gone, turn);

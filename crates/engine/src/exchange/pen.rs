@@ -89,7 +89,7 @@ impl<'a> Http1Pen<'a> {
                 answer
             }
         };
-        context.stats.count_response(Status::OK);
+        context.stats.requests.count_response(Status::OK);
         outgoing.push_shared(Slice { start: 0, end: answer.len(), bytes: answer });
         true
     }
@@ -150,7 +150,7 @@ impl<'a> Http1Pen<'a> {
         outgoing: &mut Outgoing,
         context: &Context<'_>,
     ) -> Answered {
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         let (date, out) = (context.date, outgoing.bytes());
         let http10 = request.version == Version::Http10;
         Answered::open(status, self.session.begin_open(status, fields, length_bytes, http10, date, out))
@@ -164,14 +164,14 @@ impl<'a> Http1Pen<'a> {
         context: &Context<'_>,
     ) -> Answered {
         let status = Status::SWITCHING_PROTOCOLS;
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         let _ = self.session.begin_upgrade(fields, context.date, outgoing.bytes());
         Answered::open(status, BodyOut::UntilClose)
     }
 
     #[inline]
     fn begin(&mut self, status: Status, outgoing: &mut Outgoing, context: &Context<'_>) -> BodyRule {
-        context.stats.count_response(status);
+        context.stats.requests.count_response(status);
         self.session.begin_response(status, context.date, outgoing.bytes())
     }
 

@@ -49,15 +49,15 @@ impl<H: Handler> Turn<'_, H> {
         // What has waited for its content has it now: to send it costs no more than to refuse it.
         let is_late = !has_waited && self.strain.late;
         let counter = match (turned_away, is_late) {
-            (true, _) => &stats.shed_full,
-            (false, true) => &stats.shed_patience,
+            (true, _) => &stats.pressure.shed_full,
+            (false, true) => &stats.pressure.shed_patience,
             (false, false) => return false,
         };
         counter.add(1);
         if has_waited {
-            stats.waits_over.add(1);
-            stats.requests.add(1);
-            stats.answered_late.add(1);
+            stats.requests.waits_over.add(1);
+            stats.requests.answered.add(1);
+            stats.requests.answered_late.add(1);
         }
         true
     }
@@ -108,9 +108,9 @@ impl<H: Handler> Turn<'_, H> {
     /// A wait ended by mail after so long.
     #[cold]
     pub(crate) fn count_late(&self, waited_ms: u64) {
-        self.context.stats.waits_over.add(1);
-        if self.context.stats.is_measuring() {
-            self.context.stats.latency.add(waited_ms * 1_000_000, 1);
+        self.context.stats.requests.waits_over.add(1);
+        if self.context.stats.turns.is_measuring() {
+            self.context.stats.turns.latency.add(waited_ms * 1_000_000, 1);
         }
     }
 }

@@ -16,7 +16,7 @@ impl<I: Io> Transport<I> {
             self.connections.resize_with(index + 1, Connection::free);
         }
         self.connections[index].open(self.time.now_ms, self.overload.capacity.is_full());
-        self.stats.accepted.add(1);
+        self.stats.connections.accepted.add(1);
     }
 
     /// A connection came to a secured listener. Where others need its slot it has little time. `false`: there

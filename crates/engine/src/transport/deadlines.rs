@@ -86,7 +86,7 @@ impl<I: Io> Transport<I> {
             connection.just_begun = false;
             connection.sending
         });
-        self.stats.sending.set(self.deadlines.sends_begun.len() as u64);
+        self.stats.connections.sending.set(self.deadlines.sends_begun.len() as u64);
     }
 
     /// When connections, or what they hold, are to be looked at next.

@@ -83,7 +83,7 @@ impl<I: Io> Transport<I> {
                 return None;
             }
             if self.secured.handshake_until_ms(slot).is_some() {
-                self.stats.count_refusal(TlsRefusal::Left);
+                self.stats.tls.count_refusal(TlsRefusal::Left);
             }
             return Some(PeerEnd::Close);
         }
@@ -94,7 +94,7 @@ impl<I: Io> Transport<I> {
         if connection.has_ended() {
             return Some(PeerEnd::Known);
         }
-        self.stats.tls_truncated.add(1);
+        self.stats.tls.truncated.add(1);
         None
     }
 
@@ -112,7 +112,7 @@ impl<I: Io> Transport<I> {
         if let Some(undrawn) = self.secured.tear_down(slot) {
             self.spare.put(undrawn);
         }
-        self.stats.closed.add(1);
+        self.stats.connections.closed.add(1);
         wire
     }
 }

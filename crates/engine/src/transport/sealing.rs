@@ -54,7 +54,7 @@ impl<I: Io> Transport<I> {
             Some(wall) if drawn != Drawn::Failed => wall,
             _ => {
                 self.spare.put(sealed);
-                self.stats.sends_failed.add(1);
+                self.stats.sends.failed.add(1);
                 return Handed::Broken;
             }
         };

@@ -90,7 +90,7 @@ impl<I: Io> Transport<I> {
     /// Gives a container to the network.
     #[inline]
     pub(super) fn launch(&mut self, slot: Slot, outgoing: Box<Outgoing>, is_last: bool) {
-        self.stats.sent_bytes.add(outgoing.length_bytes());
+        self.stats.sends.bytes.add(outgoing.length_bytes());
         self.io.send(slot, outgoing, is_last);
     }
 
@@ -99,7 +99,7 @@ impl<I: Io> Transport<I> {
     pub(crate) fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) -> Sent {
         self.spare.put(outgoing);
         if errno != 0 {
-            self.stats.sends_failed.add(1);
+            self.stats.sends.failed.add(1);
         }
         let wire = self.wire(slot);
         if wire == Wire::Upstream {

@@ -17,7 +17,7 @@ impl<I: Io> Transport<I> {
             match self.outbox.upstreams().step(index, self.time.now_ms) {
                 UpstreamStep::Connect(target) => self.connect(index, &target),
                 UpstreamStep::Tell(news) => {
-                    self.stats.upstreams_lost.add(u64::from(matches!(news, UpstreamNews::Lost(_))));
+                    self.stats.upstreams.lost.add(u64::from(matches!(news, UpstreamNews::Lost(_))));
                     return Some(news);
                 }
                 UpstreamStep::Send(slot, outgoing) => self.launch(slot, outgoing, false),
@@ -48,7 +48,7 @@ impl<I: Io> Transport<I> {
         }
         match self.io.connect(target) {
             Ok(slot) => {
-                self.stats.upstreams_opened.add(1);
+                self.stats.upstreams.opened.add(1);
                 self.outbox.upstreams().place(index, slot);
             }
             Err(error) => {
@@ -83,7 +83,7 @@ impl<I: Io> Transport<I> {
         let now_ms = self.time.now_ms;
         let upstreams = self.outbox.upstreams();
         if self.overload.memory.is_full() {
-            self.stats.closed_for_memory.add(1);
+            self.stats.pressure.closed_for_memory.add(1);
             upstreams.lose(index, UpstreamLoss::NoMemory);
             return false;
         }
@@ -97,7 +97,7 @@ impl<I: Io> Transport<I> {
     /// The slot of an upstream came back.
     #[cold]
     pub(super) fn retire_upstream(&mut self, slot: Slot) {
-        self.stats.upstreams_closed.add(1);
+        self.stats.upstreams.closed.add(1);
         if let Some(index) = self.outbox.upstreams().index_of(slot) {
             self.forget_upstream(index);
         }

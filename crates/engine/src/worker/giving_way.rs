@@ -97,7 +97,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if let Some((since_ms, slot)) = oldest
             && self.transport.time.now_ms.saturating_sub(since_ms) >= EVICTED_IDLE_MS_MIN
         {
-            self.transport.stats.evicted_idle.add(1);
+            self.transport.stats.pressure.evicted_idle.add(1);
             self.end_connection(slot, "others need the room");
         }
     }
@@ -117,7 +117,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 .transport
                 .overload
                 .pace
-                .end_turn(self.transport.io.now_ns(), self.transport.stats.requests.get())
+                .end_turn(self.transport.io.now_ns(), self.transport.stats.requests.answered.get())
         {
             self.mailbox.probe();
         }
@@ -153,14 +153,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
         );
         let verdict = self.transport.overload.valve.look(self.transport.time.now_ms, waiting, worth, is_old);
         if let Some(keeps_out) = verdict {
-            self.transport.stats.newcomers_stopped.add(u64::from(keeps_out));
+            self.transport.stats.pressure.newcomers_stopped.add(u64::from(keeps_out));
             self.listening.open.keep_out(&mut self.transport.io, keeps_out);
         }
     }
 
     /// Accepting on a listener has stopped, and will go on by time or by room.
     pub(super) fn accept_stopped(&mut self, listener: u16, errno: i32) {
-        self.transport.stats.accept_stops.add(1);
+        self.transport.stats.pressure.accept_stops.add(1);
         let now_ms = self.transport.time.now_ms;
         let for_room = errno == ENFILE && self.transport.overload.capacity.has_none_left();
         self.listening.resting.stop(listener, for_room, now_ms);

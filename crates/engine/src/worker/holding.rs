@@ -23,7 +23,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub fn set_memory_budget(&mut self, budget_bytes: u64) {
         self.transport.overload.memory.set_budget(budget_bytes);
         self.transport.spare.set_bytes_max(self.transport.overload.memory.spare_bytes_max());
-        self.transport.stats.memory_budget_bytes.set(self.transport.overload.memory.budget_bytes());
+        self.transport.stats.pressure.budget_bytes.set(self.transport.overload.memory.budget_bytes());
     }
 
     /// What its connections hold now, in bytes.
@@ -47,7 +47,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn refuse(&mut self, slot: Slot) -> bool {
         let phase = self.transport.connections[slot as usize].phase;
         if !matches!(phase, Phase::Free | Phase::Closing) {
-            self.transport.stats.closed_for_memory.add(1);
+            self.transport.stats.pressure.closed_for_memory.add(1);
             self.close(slot);
         }
         true
@@ -103,7 +103,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if self.transport.overload.memory.excess_bytes() == 0 {
                 break;
             }
-            self.transport.stats.closed_for_memory.add(1);
+            self.transport.stats.pressure.closed_for_memory.add(1);
             if self.transport.wire(slot) == Wire::Upstream {
                 self.transport.give_up_upstream(slot);
             } else {
@@ -129,7 +129,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                     share.map(|share| (share, self.transport.overload.hand)).into_iter().chain(largest).max();
             }
             if let Some((_, slot)) = largest {
-                self.transport.stats.closed_for_memory.add(1);
+                self.transport.stats.pressure.closed_for_memory.add(1);
                 let (connection, mut turn, _) = self.lend(slot);
                 connection.dismiss_http2("others need the room", &mut turn);
                 self.flush(slot);
@@ -143,7 +143,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives memory back to the system, some time after there was much.
     #[inline]
     pub(super) fn settle(&mut self) {
-        self.transport.stats.memory_held_bytes.set(self.transport.overload.memory.held_bytes());
+        self.transport.stats.pressure.held_bytes.set(self.transport.overload.memory.held_bytes());
         self.transport.secured.show(&self.transport.stats);
         if self.transport.overload.memory.is_quiet(self.transport.time.now_ms) {
             self.transport.give_back_memory();

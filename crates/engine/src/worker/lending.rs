@@ -93,7 +93,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// What had to happen on a connection until now has not.
     pub(super) fn give_up_on(&mut self, slot: Slot, deadline: Deadline) {
-        self.transport.stats.count_timeout(deadline);
+        self.transport.stats.connections.count_timeout(deadline);
         if self.transport.connections[slot as usize].is_stuck(deadline, self.transport.time.now_ms) {
             return self.close(slot);
         }

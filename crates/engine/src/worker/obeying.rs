@@ -53,7 +53,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.listening.open.are_gone() {
             self.left = None;
         }
-        if self.transport.stats.accepted.get() == self.transport.stats.closed.get() {
+        if self.transport.stats.connections.accepted.get() == self.transport.stats.connections.closed.get() {
             self.transport.outbox.upstreams().lose_all(UpstreamLoss::Drained);
         }
         let Some(draining) = &mut self.draining else { return };

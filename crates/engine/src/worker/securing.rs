@@ -54,7 +54,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let now_ms = self.transport.time.now_ms;
         let unix_s = now_ms.wrapping_sub(self.transport.time.epoch_ms) / 1_000;
         if let Some(oldest) = self.transport.secured.begin(slot, now_ms, unix_s) {
-            self.transport.stats.count_refusal(TlsRefusal::Crowded);
+            self.transport.stats.tls.count_refusal(TlsRefusal::Crowded);
             self.transport.secured.tear_down(oldest);
             self.close(oldest);
             self.count(oldest);
@@ -62,14 +62,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
         match self.transport.secured.shake(slot, bytes, now_ms) {
             Ok(None) => self.flush(slot),
             Ok(Some(agreed)) => {
-                self.transport.stats.count_handshake(how(&agreed));
-                self.transport.stats.tls_hybrid.add(u64::from(agreed.is_hybrid()));
+                self.transport.stats.tls.count_handshake(how(&agreed));
+                self.transport.stats.tls.hybrid.add(u64::from(agreed.is_hybrid()));
                 self.speak_first(slot, &agreed);
                 self.open_rest(slot);
             }
             Err(Fault::PlainHttp) => self.refuse_plain(slot, bytes),
             Err(fault) => {
-                self.transport.stats.count_refusal(why(fault));
+                self.transport.stats.tls.count_refusal(why(fault));
                 match fault {
                     Fault::Certificate(_) | Fault::Refused(..) => self.turn_away(slot),
                     _ => self.part(slot),
@@ -103,7 +103,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Tells a client that speaks plain HTTP so, in plain text.
     #[cold]
     fn refuse_plain(&mut self, slot: Slot, bytes: &[u8]) {
-        self.transport.stats.count_refusal(TlsRefusal::PlainHttp);
+        self.transport.stats.tls.count_refusal(TlsRefusal::PlainHttp);
         self.transport.secured.tear_down(slot);
         let (connection, mut turn, _) = self.lend(slot);
         connection.refuse_plain(bytes, &mut turn);
@@ -122,11 +122,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Ok(None) => return self.transport.io.release(input),
             Err(_) => {
                 self.transport.io.release(input);
-                self.transport.stats.tls_faults.add(1);
+                self.transport.stats.tls.faults.add(1);
                 return self.part(slot);
             }
         };
-        self.transport.stats.tls_oddities.add(u64::from(opened.oddities));
+        self.transport.stats.tls.oddities.add(u64::from(opened.oddities));
         let (connection, mut turn, io) = self.lend(slot);
         match opened.content {
             OpenedContent::Input(place) if !place.is_empty() => {
@@ -147,7 +147,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn open_rest(&mut self, slot: Slot) {
         match self.transport.secured.open(slot, &mut [], self.transport.time.now_ms) {
             Ok(Some(opened)) => {
-                self.transport.stats.tls_oddities.add(u64::from(opened.oddities));
+                self.transport.stats.tls.oddities.add(u64::from(opened.oddities));
                 let (connection, mut turn, _) = self.lend(slot);
                 if let OpenedContent::Joined(bytes, place) = opened.content
                     && !place.is_empty()
@@ -159,7 +159,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
             Ok(None) => {}
             Err(_) => {
-                self.transport.stats.tls_faults.add(1);
+                self.transport.stats.tls.faults.add(1);
                 self.part(slot);
             }
         }
@@ -173,7 +173,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         let owed_bytes = self.transport.secured.active(slot).map_or(0, |wall| wall.owed.len());
         if owed_bytes > OWED_BYTES_MAX {
-            self.transport.stats.tls_faults.add(1);
+            self.transport.stats.tls.faults.add(1);
             return self.close(slot);
         }
         self.flush(slot);
@@ -183,7 +183,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn time_out_handshake(&mut self, slot: Slot) -> bool {
         let is_shaking = self.transport.secured.handshake_until_ms(slot).is_some();
         if is_shaking {
-            self.transport.stats.count_refusal(TlsRefusal::TimedOut);
+            self.transport.stats.tls.count_refusal(TlsRefusal::TimedOut);
             self.close(slot);
         }
         is_shaking

@@ -34,7 +34,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub fn is_over(&self) -> bool {
         self.draining.is_some()
             && self.listening.open.are_gone()
-            && self.transport.stats.accepted.get() == self.transport.stats.closed.get()
+            && self.transport.stats.connections.accepted.get()
+                == self.transport.stats.connections.closed.get()
             && self.transport.outbox.upstreams().are_gone()
     }
 
@@ -47,7 +48,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.transport.io.submit_and_wait(self.timeout())?;
         self.transport.begin_turn();
         let begun_before = self.transport.deadlines.sends_begun.len();
-        let before = self.transport.stats.standing();
+        let before = self.transport.stats.requests.standing();
         while let Some(completion) = self.transport.io.next_completion() {
             if self.transport.overload.pace.step() {
                 self.look_at_the_clock();
@@ -98,7 +99,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.draining.is_some() {
             self.go_on_draining();
         }
-        if self.transport.stats.is_measuring() {
+        if self.transport.stats.turns.is_measuring() {
             self.measure_turn(before, in_line_ns);
         }
         self.end_turn();
@@ -114,11 +115,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
         let (stats, time) = (&self.transport.stats, &mut self.transport.time);
         let turn_ns = self.transport.io.now_ns().saturating_sub(time.now_ns);
-        let now = stats.standing();
+        let now = stats.requests.standing();
         if now.looked_at > before.looked_at {
-            stats.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
+            stats.turns.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
             let age_ns = time.last_turn_ns.max(in_line_ns);
-            stats.queue_age.add(age_ns, now.looked_at - before.looked_at);
+            stats.turns.queue_age.add(age_ns, now.looked_at - before.looked_at);
         }
         time.last_turn_ns = turn_ns;
     }
@@ -218,7 +219,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn looked(&mut self, slot: Slot, taken: Option<Taken>) {
         let Some(is_given_up) = self.transport.looked(slot, taken) else { return };
         if is_given_up {
-            self.transport.stats.count_timeout(Deadline::Send);
+            self.transport.stats.connections.count_timeout(Deadline::Send);
             return self.close(slot);
         }
         self.relieve_if_over();

@@ -64,7 +64,7 @@ pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
     });
     let log = log.lock().expect("no panic");
     assert_eq!(log.0, log.1.len(), "an exchange was not finished");
-    let (opened, closed) = (stats[0].upstreams_opened.get(), stats[0].upstreams_closed.get());
+    let (opened, closed) = (stats[0].upstreams.opened.get(), stats[0].upstreams.closed.get());
     assert_eq!(opened, closed, "an upstream is leaked");
 }
 

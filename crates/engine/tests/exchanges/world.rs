@@ -117,8 +117,8 @@ fn play_with(world: World, upstreams: Vec<(usize, Vec<Step>)>) -> Past {
         }
     }
     worker.io().check_empty();
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
-    assert_eq!(stats.upstreams_opened.get(), stats.upstreams_closed.get(), "an upstream is leaked");
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
+    assert_eq!(stats.upstreams.opened.get(), stats.upstreams.closed.get(), "an upstream is leaked");
     assert_eq!((worker.held_bytes(), worker.leaving_bytes()), (0, 0), "memory stays in the account");
     let log = log.lock().expect("no panic");
     assert_eq!(log.0, log.1.len(), "an exchange was not finished");

@@ -71,17 +71,17 @@ fn run(seed: u64) -> (u64, bool) {
     world.check_empty();
     let cut = case.drain.cap_ms < CAP_MS;
     if !cut {
-        let given_up = stats.waits_lost.get();
+        let given_up = stats.requests.waits_lost.get();
         assert!(given_up <= plans.iter().filter(|(_, plan)| plan.gives_up).count() as u64);
         assert_eq!(
             asked.get(),
-            stats.requests.get() + given_up,
+            stats.requests.answered.get() + given_up,
             "a request that was received was not answered"
         );
         let in_time = case.faults == Faults::NONE;
         plans.iter().for_each(|(peer, plan)| judge(world.transcript(*peer), plan, in_time));
     }
-    (stats.requests.get(), cut)
+    (stats.requests.answered.get(), cut)
 }
 
 /// Everybody was let in, and nobody's answer was cut or destroyed.

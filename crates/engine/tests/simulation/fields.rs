@@ -67,15 +67,15 @@ fn who_rests_gives_way_to_who_comes() {
     );
     let turn_until = |asked: u64, worker: &mut Worker<Simulated, Fixture>| {
         for _ in 0..TURNS_MAX {
-            if stats.http2_requests.get() == asked {
+            if stats.http2.requests.get() == asked {
                 return;
             }
             worker.turn().expect("the simulator does not fail");
         }
-        panic!("{} of {asked} requests came", stats.http2_requests.get());
+        panic!("{} of {asked} requests came", stats.http2.requests.get());
     };
     turn_until(u64::from(HOLDERS), &mut worker);
-    assert!(stats.closed_for_memory.get() > 0, "there was room for all of them");
+    assert!(stats.pressure.closed_for_memory.get() > 0, "there was room for all of them");
     let newcomer = worker.io().peer(client(HOLDERS, 3));
     turn_until(u64::from(HOLDERS) + 1, &mut worker);
     for _ in 0..TURNS_MAX {
@@ -84,9 +84,12 @@ fn who_rests_gives_way_to_who_comes() {
         }
         worker.turn().expect("the simulator does not fail");
     }
-    assert_eq!((stats.http2_calmed.get(), stats.rejected.get()), (0, 0), "nobody was at fault");
+    assert_eq!((stats.http2.calmed.get(), stats.connections.rejected.get()), (0, 0), "nobody was at fault");
     let heard = kinds(worker.io().transcript(newcomer));
     assert!(heard.contains(&0) && !heard.contains(&7), "the newcomer is answered and stays: {heard:?}");
     let told = holders.iter().filter(|holder| kinds(worker.io().transcript(**holder)).contains(&7)).count();
-    assert!(told > 0 && told as u64 <= stats.closed_for_memory.get(), "those that go are told so: {told}");
+    assert!(
+        told > 0 && told as u64 <= stats.pressure.closed_for_memory.get(),
+        "those that go are told so: {told}"
+    );
 }

@@ -75,8 +75,8 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
         let taken_ms = transcript.ended_ms - started_ms;
         assert!(faults == Faults::HOSTILE || taken_ms < CONVERSATION_MS_MAX * plans.len() as u64);
     }
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
-    assert_eq!(stats.waits_lost.get(), gone.get(), "the handler is told of those that go away");
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
+    assert_eq!(stats.requests.waits_lost.get(), gone.get(), "the handler is told of those that go away");
     stats
 }
 
@@ -140,10 +140,10 @@ fn every_seed_gives_every_byte_in_order() {
     for seed in seeds {
         match catch_unwind(AssertUnwindSafe(|| run(seed, usize::MAX))) {
             Ok(stats) => {
-                requests += stats.requests.get();
-                stops += stats.accept_stops.get();
+                requests += stats.requests.answered.get();
+                stops += stats.pressure.accept_stops.get();
                 for (sum, deadline) in timeouts.iter_mut().zip(DEADLINES) {
-                    *sum += stats.timeouts(deadline);
+                    *sum += stats.connections.timeouts(deadline);
                 }
             }
             Err(_) => {

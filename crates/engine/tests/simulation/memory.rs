@@ -82,7 +82,7 @@ fn run(seed: u64, greedy_count: usize, budget_bytes: u64) -> (Arc<Stats>, u64) {
         let is_harmed = answers < count;
         assert!(!is_harmed || greedy_count > GREEDY_FEW, "{answers} of {count} answers came");
     }
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
     (stats, most_bytes)
 }
 
@@ -111,7 +111,7 @@ fn the_budget_is_never_passed() {
     let (mut closed, mut most_bytes) = (0, 0);
     for seed in seeds {
         let (stats, bytes) = check(seed, 20 + seed as usize % 80);
-        closed += stats.closed_for_memory.get();
+        closed += stats.pressure.closed_for_memory.get();
         most_bytes = bytes.max(most_bytes);
     }
     println!("{count} seeds: {closed} closed for memory, at most {most_bytes} of {BUDGET_BYTES} bytes held");
@@ -122,7 +122,7 @@ fn the_budget_is_never_passed() {
 fn slow_readers_are_left_alone_while_there_is_room() {
     for seed in seeds(300) {
         let (stats, _) = check(seed, seed as usize % (GREEDY_FEW + 1));
-        assert_eq!(stats.closed_for_memory.get(), 0, "seed {seed}");
+        assert_eq!(stats.pressure.closed_for_memory.get(), 0, "seed {seed}");
     }
 }
 

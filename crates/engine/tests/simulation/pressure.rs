@@ -66,7 +66,7 @@ fn run(seed: u64) -> Arc<Stats> {
         assert!(transcript.accepted, "a listener is lost: peer {peer} was never accepted");
         judge(&transcript.received, plan, faults.time_jumps == 0 && !plan.gives_up);
     }
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
     stats
 }
 
@@ -108,12 +108,12 @@ fn under_pressure_nothing_is_cut_off_lost_or_spun() {
             panic!("seed {seed} fails; again with: STAUNCH_SEED={seed} cargo test --test simulation pressure")
         });
         let counters = [
-            &stats.shed_patience,
-            &stats.shed_full,
-            &stats.evicted_idle,
-            &stats.accept_stops,
-            &stats.accept_pauses,
-            &stats.newcomers_stopped,
+            &stats.pressure.shed_patience,
+            &stats.pressure.shed_full,
+            &stats.pressure.evicted_idle,
+            &stats.pressure.accept_stops,
+            &stats.pressure.accept_pauses,
+            &stats.pressure.newcomers_stopped,
         ];
         for (sum, counter) in sums.iter_mut().zip(counters) {
             sum.1 += counter.get();

@@ -215,7 +215,7 @@ fn run(seed: u64, keeps: bool) -> (Vec<Ended>, u64) {
     }
     worker.io().check_empty();
     assert_eq!(worker.held_bytes(), 0, "memory stays in the account");
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
     assert!(readers.borrow().is_empty(), "an exchange was not finished");
     for (peer, fate) in fates {
         let is_cut = faults == Faults::HOSTILE || orders.cuts();

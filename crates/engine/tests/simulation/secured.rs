@@ -187,7 +187,7 @@ fn run(house: &House, seed: u64, spoil_above: usize) -> Arc<Stats> {
         worker.turn().expect("the simulator does not fail");
     }
     assert_eq!(worker.held_bytes(), 0, "the account is not even");
-    let crowded = stats.tls_refusals(TlsRefusal::Crowded) > 0;
+    let crowded = stats.tls.refusals(TlsRefusal::Crowded) > 0;
     worker.io().check_empty();
     for visitor in &visitors {
         let (bodies, is_given_up) = visitor.bodies();
@@ -199,8 +199,8 @@ fn run(house: &House, seed: u64, spoil_above: usize) -> Arc<Stats> {
         let goes_well = faults != Faults::HOSTILE && !crowded;
         assert!(!goes_well || is_whole && visitor.is_told && ended == Some(End::Orderly), "{ended:?}");
     }
-    assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
-    assert_eq!((stats.tls_shaking.get(), stats.tls_awake.get(), stats.tls_asleep.get()), (0, 0, 0));
+    assert_eq!(stats.connections.accepted.get(), stats.connections.closed.get(), "a connection is leaked");
+    assert_eq!((stats.tls.shaking.get(), stats.tls.awake.get(), stats.tls.asleep.get()), (0, 0, 0));
     stats
 }
 
@@ -211,9 +211,9 @@ fn every_seed_of_secured_connections_gives_every_byte_in_order() {
     for seed in seeds(600) {
         match catch_unwind(AssertUnwindSafe(|| run(&house, seed, usize::MAX))) {
             Ok(stats) => {
-                handshakes += stats.tls_handshakes(TlsHandshake::Full13);
-                handshakes += stats.tls_handshakes(TlsHandshake::Resumed13);
-                crowded += stats.tls_refusals(TlsRefusal::Crowded);
+                handshakes += stats.tls.handshakes(TlsHandshake::Full13);
+                handshakes += stats.tls.handshakes(TlsHandshake::Resumed13);
+                crowded += stats.tls.refusals(TlsRefusal::Crowded);
             }
             Err(_) => panic!("seed {seed}: STAUNCH_SEED={seed} cargo test --test simulation secured"),
         }
@@ -251,7 +251,7 @@ fn tickets_come_as_the_handshake_ends() {
     };
     turn_until(&mut visitor, &|visitor| visitor.client.tls13_tickets_received() > 0);
     assert_eq!(visitor.client.tls13_tickets_received(), 2);
-    assert_eq!(stats.tls_asleep.get(), 0, "only when it rests");
+    assert_eq!(stats.tls.asleep.get(), 0, "only when it rests");
     assert_eq!(visitor.got, b"");
-    turn_until(&mut visitor, &|_| stats.tls_asleep.get() == 1);
+    turn_until(&mut visitor, &|_| stats.tls.asleep.get() == 1);
 }

@@ -44,7 +44,7 @@ fn taken(bytes: usize, every_ms: u64, times: usize, rate_min: u64) -> (usize, u6
     let transcript = worker.io().transcript(peer);
     let place = transcript.received.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let body_bytes = transcript.received.len() - place.map_or(0, |place| place + 4);
-    (body_bytes, transcript.ended_ms - started_ms, stats.timeouts(Deadline::Send))
+    (body_bytes, transcript.ended_ms - started_ms, stats.connections.timeouts(Deadline::Send))
 }
 
 #[test]

@@ -235,15 +235,15 @@ const DEADLINES: [(&str, Deadline); 5] = [
 
 fn refusals(stats: &Stats) -> [(&'static str, u64); 9] {
     [
-        ("malformed", stats.rejected.get()),
-        ("patience", stats.shed_patience.get()),
-        ("full", stats.shed_full.get()),
-        ("idle_for_others", stats.evicted_idle.get()),
-        ("memory", stats.closed_for_memory.get()),
-        ("client_connections", stats.client_connections.get()),
-        ("client_rate", stats.client_rate.get()),
-        ("client_denied", stats.client_denied.get()),
-        ("proxy_fault", stats.proxy_faults.get()),
+        ("malformed", stats.connections.rejected.get()),
+        ("patience", stats.pressure.shed_patience.get()),
+        ("full", stats.pressure.shed_full.get()),
+        ("idle_for_others", stats.pressure.evicted_idle.get()),
+        ("memory", stats.pressure.closed_for_memory.get()),
+        ("client_connections", stats.clients.connections.get()),
+        ("client_rate", stats.clients.rate.get()),
+        ("client_denied", stats.clients.denied.get()),
+        ("proxy_fault", stats.connections.proxy_faults.get()),
     ]
 }
 
@@ -271,18 +271,18 @@ const TLS_REFUSALS: [(&str, TlsRefusal); 12] = [
 
 impl TlsFigures {
     fn of(stats: &Stats) -> Self {
-        let handshakes = HANDSHAKES.map(|(name, how)| (name.to_owned(), stats.tls_handshakes(how)));
-        let refusals = TLS_REFUSALS.map(|(name, why)| (name.to_owned(), stats.tls_refusals(why)));
+        let handshakes = HANDSHAKES.map(|(name, how)| (name.to_owned(), stats.tls.handshakes(how)));
+        let refusals = TLS_REFUSALS.map(|(name, why)| (name.to_owned(), stats.tls.refusals(why)));
         Self {
             handshakes: handshakes.into(),
             refusals: refusals.into(),
-            hybrid: stats.tls_hybrid.get(),
-            shaking: stats.tls_shaking.get(),
-            awake: stats.tls_awake.get(),
-            asleep: stats.tls_asleep.get(),
-            faults: stats.tls_faults.get(),
-            truncated: stats.tls_truncated.get(),
-            oddities: stats.tls_oddities.get(),
+            hybrid: stats.tls.hybrid.get(),
+            shaking: stats.tls.shaking.get(),
+            awake: stats.tls.awake.get(),
+            asleep: stats.tls.asleep.get(),
+            faults: stats.tls.faults.get(),
+            truncated: stats.tls.truncated.get(),
+            oddities: stats.tls.oddities.get(),
         }
     }
 }
@@ -291,31 +291,33 @@ impl WorkerFigures {
     /// What a worker has counted.
     pub fn of(stats: &Stats) -> Self {
         let named = |(name, count): (&str, u64)| (name.to_owned(), count);
-        let (requests, late) = (stats.requests.get(), stats.answered_late.get());
-        let waits_over = stats.waits_over.get() + stats.waits_lost.get();
+        let (requests, late) = (stats.requests.answered.get(), stats.requests.answered_late.get());
+        let waits_over = stats.requests.waits_over.get() + stats.requests.waits_lost.get();
         Self {
-            accepted: stats.accepted.get(),
-            closed: stats.closed.get(),
-            sending: stats.sending.get(),
-            waiting: stats.waits.get().saturating_sub(waits_over),
+            accepted: stats.connections.accepted.get(),
+            closed: stats.connections.closed.get(),
+            sending: stats.connections.sending.get(),
+            waiting: stats.requests.waits.get().saturating_sub(waits_over),
             requests,
             requests_late: late,
-            sent_bytes: stats.sent_bytes.get(),
-            sends_failed: stats.sends_failed.get(),
-            accept_stops: stats.accept_stops.get(),
-            accept_pauses: stats.accept_pauses.get(),
-            newcomers_stopped: stats.newcomers_stopped.get(),
-            memory_held_bytes: stats.memory_held_bytes.get(),
-            memory_budget_bytes: stats.memory_budget_bytes.get(),
+            sent_bytes: stats.sends.bytes.get(),
+            sends_failed: stats.sends.failed.get(),
+            accept_stops: stats.pressure.accept_stops.get(),
+            accept_pauses: stats.pressure.accept_pauses.get(),
+            newcomers_stopped: stats.pressure.newcomers_stopped.get(),
+            memory_held_bytes: stats.pressure.held_bytes.get(),
+            memory_budget_bytes: stats.pressure.budget_bytes.get(),
             http2: Http2Figures::of(stats),
-            turns: stats.turns.get(),
-            responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
-            uncounted_clients: stats.client_table_full.get(),
+            turns: stats.turns.count.get(),
+            responses: [1, 2, 3, 4, 5].map(|class| stats.requests.responses(class)),
+            uncounted_clients: stats.clients.table_full.get(),
             refusals: refusals(stats).map(named).into(),
-            timeouts: DEADLINES.map(|(name, deadline)| named((name, stats.timeouts(deadline)))).into(),
+            timeouts: DEADLINES
+                .map(|(name, deadline)| named((name, stats.connections.timeouts(deadline))))
+                .into(),
             tls: TlsFigures::of(stats),
-            latency: HistogramFigures::of(&stats.latency),
-            queue_age: HistogramFigures::of(&stats.queue_age),
+            latency: HistogramFigures::of(&stats.turns.latency),
+            queue_age: HistogramFigures::of(&stats.turns.queue_age),
         }
     }
 
@@ -328,11 +330,11 @@ impl WorkerFigures {
 impl Http2Figures {
     fn of(stats: &Stats) -> Self {
         Self {
-            connections: stats.http2_connections.get(),
-            requests: stats.http2_requests.get(),
-            resets: stats.http2_resets.get(),
-            refused: stats.http2_refused.get(),
-            calmed: stats.http2_calmed.get(),
+            connections: stats.http2.connections.get(),
+            requests: stats.http2.requests.get(),
+            resets: stats.http2.resets.get(),
+            refused: stats.http2.refused.get(),
+            calmed: stats.http2.calmed.get(),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Sources {
         logs: (Arc<AccessLog>, Arc<ErrorLog>),
         takes_over: bool,
     ) -> Self {
-        about.stats.iter().for_each(|stats| stats.measure(true));
+        about.stats.iter().for_each(|stats| stats.turns.measure(true));
         let [serving, walked] = [takes_over; 2].map(AtomicBool::new);
         let (log, error_log) = logs;
         let draining = AtomicBool::new(false);

@@ -35,7 +35,7 @@ impl LoadMeter {
         let connections = self
             .stats
             .iter()
-            .map(|stats| stats.accepted.get().saturating_sub(stats.closed.get()))
+            .map(|stats| stats.connections.accepted.get().saturating_sub(stats.connections.closed.get()))
             .sum::<u64>();
         let readers = self.live.as_ref().map_or(0, |live| live.readers());
         NodeLoad {
@@ -49,7 +49,7 @@ impl LoadMeter {
     }
 
     fn look(&self) -> (u64, u64, u64) {
-        let requests = self.stats.iter().map(|stats| stats.requests.get()).sum();
+        let requests = self.stats.iter().map(|stats| stats.requests.answered.get()).sum();
         (requests, clock::process_busy_ns(), clock::now_ns())
     }
 }

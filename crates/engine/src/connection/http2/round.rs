@@ -59,20 +59,20 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
                 Event::Body { stream, piece } => self.take_body(stream, piece),
                 Event::BodyEnd { stream } => self.end_body(stream),
                 Event::Reset { stream, .. } => {
-                    self.turn.context.stats.http2_resets.add(1);
+                    self.turn.context.stats.http2.resets.add(1);
                     let (port, turn) = self.at(stream);
                     life::break_off(port, Ended::Gone, turn);
                 }
                 Event::Refused { stream, answered, .. } => {
                     let (_, turn) = self.at(stream);
-                    turn.context.stats.http2_refused.add(1);
+                    turn.context.stats.http2.refused.add(1);
                     turn.tell_refused(answered, None);
                 }
                 Event::NeedInput => return None,
                 Event::Close { linger, fault } => {
                     let is_calm = fault.is_some_and(|fault| fault.code == ErrorCode::ENHANCE_YOUR_CALM);
-                    self.turn.context.stats.http2_calmed.add(u64::from(is_calm));
-                    self.turn.context.stats.rejected.add(u64::from(fault.is_some()));
+                    self.turn.context.stats.http2.calmed.add(u64::from(is_calm));
+                    self.turn.context.stats.connections.rejected.add(u64::from(fault.is_some()));
                     return Some(linger);
                 }
             }
@@ -83,7 +83,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
     /// Answers a request that has just come.
     fn answer(&mut self, number: u32, request: &Request<'_>) {
         let (port, turn) = self.at(number);
-        turn.context.stats.http2_requests.add(1);
+        turn.context.stats.http2.requests.add(1);
         if turn.is_strained(port.turned_away) && life::send_back(port, None, request, turn) {
             return;
         }
@@ -96,7 +96,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
             return life::begin(port, request, &answered, turn);
         }
         life::throw_body_away(port, request, turn);
-        turn.context.stats.requests.add(1);
+        turn.context.stats.requests.answered.add(1);
     }
 
     /// A piece of a body has come. While nobody can take it, it is held: its peer may send no more of a body
