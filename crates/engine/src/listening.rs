@@ -4,6 +4,7 @@
 //! listener, nor a connection that waits at one.
 
 mod leaving;
+mod queues;
 mod resting;
 mod sockets;
 

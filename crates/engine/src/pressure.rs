@@ -79,6 +79,25 @@ impl Overload {
         self.timeouts = self.capacity.timeouts();
     }
 
+    /// A connection was accepted. Whether another one should go for it.
+    pub(crate) fn count_opened(&mut self) -> bool {
+        self.capacity.count_opened();
+        let is_crowded = self.capacity.is_crowded();
+        if is_crowded {
+            self.timeouts = self.capacity.timeouts();
+        }
+        is_crowded
+    }
+
+    /// A connection is gone.
+    pub(crate) fn count_closed(&mut self) {
+        let was_crowded = self.capacity.is_crowded();
+        self.capacity.count_closed();
+        if was_crowded {
+            self.timeouts = self.capacity.timeouts();
+        }
+    }
+
     #[inline]
     pub(crate) fn strain(&self) -> Strain {
         Strain { late: self.pace.is_late(), full: self.capacity.is_full() }

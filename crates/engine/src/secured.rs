@@ -26,7 +26,7 @@ use self::visitors::Visitors;
 use self::wall::{ActiveWall, NameMark, Shaking, Wall, WallKeys};
 pub(crate) use self::wall::{OpenedContent, OpenedInput};
 use crate::limits::{AWAKE_MAX, AWAKE_MS, LOOKS_MAX};
-use crate::stats::Stats;
+use crate::stats::TlsStats;
 
 /// The walls of one worker.
 #[derive(Default)]
@@ -309,11 +309,11 @@ impl Secured {
 
     /// Shows how many there are.
     #[inline]
-    pub(crate) fn show(&self, stats: &Stats) {
+    pub(crate) fn show(&self, stats: &TlsStats) {
         if !self.walls.is_empty() {
-            stats.tls.shaking.set(u64::from(self.handshakes.count));
-            stats.tls.awake.set(u64::from(self.awake));
-            stats.tls.asleep.set(u64::from(self.asleep));
+            stats.shaking.set(u64::from(self.handshakes.count));
+            stats.awake.set(u64::from(self.awake));
+            stats.asleep.set(u64::from(self.asleep));
         }
     }
 

@@ -28,7 +28,7 @@ use crate::exchange::outbox::Outbox;
 use crate::pressure::Overload;
 use crate::secured::Secured;
 use crate::spare::Spare;
-use crate::stats::Stats;
+use crate::stats::{Standing, Stats};
 use crate::time::Time;
 use crate::timer_wheel::TimerWheel;
 
@@ -118,10 +118,25 @@ impl<I: Io> Transport<I> {
     }
 
     /// Looks at the clock again within a long turn.
+    #[cold]
     pub(crate) fn look_at_the_clock(&mut self) {
         let now_ns = self.io.now_ns();
         self.time.now_ms = now_ns / 1_000_000;
         self.outbox.begin_turn(self.time.now_ms);
         self.overload.pace.look(now_ns);
+    }
+
+    /// What each request of this turn took, at most: what the whole turn took. And how long it waited, at
+    /// most: the turn before, or so long in line.
+    pub(crate) fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
+        let Self { io, stats, time, .. } = self;
+        let turn_ns = io.now_ns().saturating_sub(time.now_ns);
+        let now = stats.requests.standing();
+        if now.looked_at > before.looked_at {
+            stats.turns.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
+            let age_ns = time.last_turn_ns.max(in_line_ns);
+            stats.turns.queue_age.add(age_ns, now.looked_at - before.looked_at);
+        }
+        time.last_turn_ns = turn_ns;
     }
 }

@@ -3,7 +3,9 @@
 //! It owns the sum and its bound, and knows when connections have to give way. It must never look for them:
 //! the worker does (`worker/holding.rs`).
 
-use crate::limits::{EVENT_BYTES_MAX, QUIET_MS, QUIET_PEAK_BYTES_MIN, SPARE_BYTES_MAX};
+use crate::limits::{
+    BEHIND_BYTES_MAX, EVENT_BYTES_MAX, QUIET_MS, QUIET_PEAK_BYTES_MIN, SPARE_BYTES_MAX, WRITTEN_BYTES_MAX,
+};
 
 /// The sum of what a worker's connections hold.
 #[derive(Debug)]
@@ -88,6 +90,12 @@ impl Account {
     #[inline]
     pub(crate) fn is_tight(&self) -> bool {
         self.held_bytes > self.budget_bytes / 2
+    }
+
+    /// How much is written into a container before it is sent.
+    #[inline]
+    pub(crate) fn written_bytes_max(&self) -> usize {
+        if self.is_tight() { BEHIND_BYTES_MAX } else { WRITTEN_BYTES_MAX }
     }
 
     /// Connections have to give way.

@@ -5,7 +5,7 @@
 use staunch_netio::{Io, Slot};
 
 use super::Transport;
-use crate::limits::{ASLEEP_A_TURN_MAX, BEHIND_BYTES_MAX, WRITTEN_BYTES_MAX};
+use crate::limits::ASLEEP_A_TURN_MAX;
 
 impl<I: Io> Transport<I> {
     /// Something of an accepted connection has changed: what it and its wall hold is counted anew.
@@ -34,12 +34,6 @@ impl<I: Io> Transport<I> {
         self.overload.memory.recount(counted, leaving, 0, false);
     }
 
-    /// How much is written into a container before it is sent.
-    #[inline]
-    pub(crate) fn written_bytes_max(&self) -> usize {
-        if self.overload.memory.is_tight() { BEHIND_BYTES_MAX } else { WRITTEN_BYTES_MAX }
-    }
-
     /// Lays secured connections to sleep whose time has come.
     #[cold]
     pub(crate) fn lay_to_sleep(&mut self) {
@@ -49,6 +43,16 @@ impl<I: Io> Transport<I> {
                 Some(slot) => self.count(slot),
                 None => break,
             }
+        }
+    }
+
+    /// Shows what is held, and gives memory back to the system some time after there was much.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.stats.pressure.held_bytes.set(self.overload.memory.held_bytes());
+        self.secured.show(&self.stats.tls);
+        if self.overload.memory.is_quiet(self.time.now_ms) {
+            self.give_back_memory();
         }
     }
 

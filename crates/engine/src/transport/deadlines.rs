@@ -7,6 +7,7 @@ use staunch_protocol::Deadline;
 
 use super::{Transport, Wire};
 use crate::limits::{COLD_RETRY_MS, KEEP_ALIVE_EARLY_PART, LOOK_PART};
+use crate::stats::TlsRefusal;
 use crate::upstream::UpstreamDeadline;
 
 /// A deadline that has passed.
@@ -67,6 +68,15 @@ impl<I: Io> Transport<I> {
             return None;
         }
         Some(passed)
+    }
+
+    /// A deadline has passed. `true`: it was that of a handshake, whose connection is to be closed.
+    pub(crate) fn time_out_handshake(&mut self, slot: Slot) -> bool {
+        let is_shaking = self.secured.handshake_until_ms(slot).is_some();
+        if is_shaking {
+            self.stats.tls.count_refusal(TlsRefusal::TimedOut);
+        }
+        is_shaking
     }
 
     /// Sets the deadline of each send that is not over a turn after it began. Most are, and cost the wheel

@@ -76,20 +76,14 @@ impl<I: Io> Transport<I> {
         }
         self.note_begun(slot, &sealed);
         if sealed.is_empty() && !is_last {
-            // Only a file that is not in memory leaves nothing to send.
+            // Only a file that is not in memory leaves nothing to send: a thread reads its next bytes ahead.
             self.spare.put(sealed);
-            self.await_disk(slot);
+            let generation = self.connections[slot as usize].generation;
+            self.secured.warm(slot, u64::from(generation) << 32 | u64::from(slot));
         } else {
             self.launch(slot, sealed, is_last);
         }
         Handed::Begun
-    }
-
-    /// The connection goes on when another thread has read the next bytes of its file ahead.
-    #[cold]
-    fn await_disk(&mut self, slot: Slot) {
-        let generation = self.connections[slot as usize].generation;
-        self.secured.warm(slot, u64::from(generation) << 32 | u64::from(slot));
     }
 
     /// Connections for which bytes of files were read ahead.
@@ -112,13 +106,6 @@ impl<I: Io> Transport<I> {
     pub(crate) fn go_on_waiting(&mut self, slot: Slot) -> Option<Handed> {
         let waited = self.secured.active(slot).is_some_and(|wall| std::mem::take(&mut wall.waits_for_disk));
         (waited && !self.connections[slot as usize].leaving).then(|| self.send_piece(slot))
-    }
-
-    /// Some of a piece was taken.
-    pub(super) fn note_taken_sealed(&mut self, slot: Slot, bytes: u32) {
-        if let Some(wall) = self.secured.active(slot) {
-            wall.in_flight_bytes = wall.in_flight_bytes.saturating_sub(u64::from(bytes));
-        }
     }
 
     /// A piece was taken as a whole: the next one follows, if there is one.

@@ -127,7 +127,11 @@ impl<I: Io> Transport<I> {
                 let now_ms = self.time.now_ms;
                 return self.note_upstream(slot, |row| row.note_progress(now_ms));
             }
-            Wire::Secured => self.note_taken_sealed(slot, bytes),
+            Wire::Secured => {
+                if let Some(wall) = self.secured.active(slot) {
+                    wall.in_flight_bytes = wall.in_flight_bytes.saturating_sub(u64::from(bytes));
+                }
+            }
             Wire::Plain => {}
         }
         self.note_progress(slot, bytes);

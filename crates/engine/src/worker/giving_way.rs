@@ -11,12 +11,7 @@ use crate::connection::Phase;
 use crate::handler::Handler;
 use crate::limits::{EVICTED_IDLE_MS_MIN, EVICTION_SLOTS_COUNT};
 use crate::pressure::Pressure;
-
-/// Errors of accept(2) that somebody can do something about.
-const ENOMEM: i32 = 12;
-const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
-const ENOBUFS: i32 = 105;
+use crate::transport::Transport;
 
 impl<I: Io, H: Handler> Worker<I, H> {
     /// From now on it gives way so. Connections that are there stay; those above a new limit are closed as
@@ -31,16 +26,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for slot in 0..self.transport.connections.len() {
             self.transport.set_deadline(slot as Slot);
         }
-    }
-
-    /// A connection was accepted in this slot.
-    pub(super) fn count_opened(&mut self, slot: Slot) {
-        self.transport.overload.capacity.count_opened();
-        if self.transport.overload.capacity.is_crowded() {
-            self.transport.overload.timeouts = self.transport.overload.capacity.timeouts();
-            self.evict();
-        }
-        self.transport.open(slot);
     }
 
     /// Decides about a new connection by where it comes from.
@@ -67,24 +52,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         false
     }
 
-    /// A connection is gone: another one may come.
-    pub(super) fn count_closed(&mut self) {
-        if self.transport.overload.capacity.is_crowded() {
-            self.transport.overload.capacity.count_closed();
-            self.transport.overload.timeouts = self.transport.overload.capacity.timeouts();
-        } else {
-            self.transport.overload.capacity.count_closed();
-        }
-        if self.transport.overload.capacity.has_room() {
-            while let Some(listener) = self.listening.resting.take_waiting_for_room() {
-                self.transport.io.accept(listener);
-            }
-        }
-    }
-
     /// Closes the oldest idle one of the next few connections, if there is one. The hand goes around the
     /// table like a clock's, so that each comes under it once a round.
-    fn evict(&mut self) {
+    pub(super) fn evict(&mut self) {
         let (first, count) =
             (self.transport.outbox.upstreams().slots(), self.transport.connections.len() as u32);
         let mut oldest: Option<(u64, Slot)> = None;
@@ -102,91 +72,22 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Reads the clock within a long turn.
-    #[cold]
-    pub(super) fn look_at_the_clock(&mut self) {
-        self.transport.look_at_the_clock();
-        self.turn_the_valve();
-    }
-
     /// The turn's work is done: how long did it take, and what has piled up meanwhile?
     #[inline]
     pub(super) fn end_turn(&mut self) {
-        if self.transport.overload.pace.wants_end()
-            && self
-                .transport
-                .overload
-                .pace
-                .end_turn(self.transport.io.now_ns(), self.transport.stats.requests.answered.get())
-        {
+        let Transport { io, overload, stats, .. } = &mut self.transport;
+        if overload.pace.wants_end() && overload.pace.end_turn(io.now_ns(), stats.requests.answered.get()) {
             self.mailbox.probe();
         }
-        self.turn_the_valve();
-        if self.transport.overload.pace.may_accept(self.transport.overload.newcomers.count()) {
-            while let Some(listener) = self.listening.resting.take_paused() {
-                self.transport.io.accept(listener);
-            }
-        }
+        self.look_at_the_valve();
+        self.listening.go_on_paused(&mut self.transport);
     }
 
-    /// Keeps newcomers out, or lets them in again, if it is time to think of that.
+    /// Newcomers are kept out where too much waits; not by a worker that comes to its end.
     #[inline]
-    fn turn_the_valve(&mut self) {
-        if self
-            .transport
-            .overload
-            .valve
-            .is_due(self.transport.time.now_ms, self.transport.overload.pace.accepted())
-            && self.draining.is_none()
-        {
-            self.look_at_the_queues();
+    pub(super) fn look_at_the_valve(&mut self) {
+        if self.draining.is_none() {
+            self.listening.turn_the_valve(&mut self.transport);
         }
-    }
-
-    #[cold]
-    fn look_at_the_queues(&mut self) {
-        let accepted = self.transport.overload.newcomers.count() + self.transport.overload.pace.unheard();
-        let waiting = self.listening.open.waiting(&self.transport.io) + accepted;
-        let (worth, is_old) = (
-            self.transport.overload.pace.queue_worth(),
-            self.transport.overload.pace.is_old(self.transport.overload.newcomers.oldest_ns()),
-        );
-        let verdict = self.transport.overload.valve.look(self.transport.time.now_ms, waiting, worth, is_old);
-        if let Some(keeps_out) = verdict {
-            self.transport.stats.pressure.newcomers_stopped.add(u64::from(keeps_out));
-            self.listening.open.keep_out(&mut self.transport.io, keeps_out);
-        }
-    }
-
-    /// Accepting on a listener has stopped, and will go on by time or by room.
-    pub(super) fn accept_stopped(&mut self, listener: u16, errno: i32) {
-        self.transport.stats.pressure.accept_stops.add(1);
-        let now_ms = self.transport.time.now_ms;
-        let for_room = errno == ENFILE && self.transport.overload.capacity.has_none_left();
-        self.listening.resting.stop(listener, for_room, now_ms);
-        let (open, capacity) =
-            (self.transport.overload.capacity.open(), self.transport.overload.capacity.capacity());
-        let worker = self.index;
-        self.transport.overload.complaints.say(now_ms, || match errno {
-            _ if for_room => format!(
-                "worker {worker}: all its {capacity} connections are in use, others wait in the kernel; \
-                 raise --max-connections (and ulimit -n if it allows no more)"
-            ),
-            EMFILE => format!(
-                "worker {worker}: no file descriptor is left for a connection (EMFILE, {open} are open); \
-                 raise ulimit -n or lower --max-connections"
-            ),
-            ENFILE => format!(
-                "worker {worker}: no place is left for a connection (ENFILE, {open} are open); raise the \
-                 host's fs.file-max or lower --max-connections"
-            ),
-            ENOMEM | ENOBUFS => format!(
-                "worker {worker}: the kernel has no memory for a connection (errno {errno}, {open} are \
-                 open); raise the memory limit or lower --max-connections"
-            ),
-            _ => format!(
-                "worker {worker}: accepting fails (errno {errno}, {open} are open); it is tried again"
-            ),
-        });
     }
 }

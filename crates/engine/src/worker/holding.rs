@@ -140,16 +140,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Gives memory back to the system, some time after there was much.
-    #[inline]
-    pub(super) fn settle(&mut self) {
-        self.transport.stats.pressure.held_bytes.set(self.transport.overload.memory.held_bytes());
-        self.transport.secured.show(&self.transport.stats);
-        if self.transport.overload.memory.is_quiet(self.transport.time.now_ms) {
-            self.transport.give_back_memory();
-        }
-    }
-
     /// Gives back what nobody needs at present. The worker does it by itself some time after there was much.
     pub fn give_back_memory(&mut self) {
         self.transport.give_back_memory();

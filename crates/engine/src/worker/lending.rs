@@ -25,7 +25,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// A connection with what it needs to handle something.
     #[inline]
     pub(super) fn lend(&mut self, slot: Slot) -> (&mut Connection, Turn<'_, H>, &I) {
-        let written_bytes_max = self.transport.written_bytes_max();
         let Transport { io, connections, secured, outbox, overload, stats, time, spare, .. } =
             &mut self.transport;
         let mut strain = overload.strain();
@@ -54,7 +53,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             http2: Some(&mut self.reused.http2),
             draining: self.draining.is_some(),
             strain,
-            written_bytes_max,
+            written_bytes_max: overload.memory.written_bytes_max(),
             came_ms: overload.pace.came_ms(time.now_ms),
         };
         (connection, turn, &*io)

@@ -42,7 +42,12 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Carries out what the handler has asked for beside its answers.
     #[cold]
     pub(super) fn look_into_outbox(&mut self) {
-        self.attend_upstreams();
+        for index in self.transport.outbox.upstreams().take_asked() {
+            // The slot may have come back since the row was asked for.
+            if !self.transport.outbox.upstreams().note(index, |row| row.is_free()) {
+                self.go_on_with(Some(index));
+            }
+        }
         self.transport.tune_connections();
         self.relieve_if_over();
         self.wake_exchanges();

@@ -11,7 +11,7 @@ use super::Worker;
 use crate::connection::Phase;
 use crate::handler::Handler;
 use crate::limits::OWED_BYTES_MAX;
-use crate::secured::{OpenedContent, TlsSettings};
+use crate::secured::{OpenedContent, OpenedInput, TlsSettings};
 use crate::stats::{TlsHandshake, TlsRefusal};
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -65,13 +65,20 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 self.transport.stats.tls.count_handshake(how(&agreed));
                 self.transport.stats.tls.hybrid.add(u64::from(agreed.is_hybrid()));
                 self.speak_first(slot, &agreed);
-                self.open_rest(slot);
+                // What came behind the last message of the handshake.
+                let rest = self.transport.secured.open(slot, &mut [], now_ms);
+                self.give(slot, rest, None);
             }
             Err(Fault::PlainHttp) => self.refuse_plain(slot, bytes),
             Err(fault) => {
                 self.transport.stats.tls.count_refusal(why(fault));
                 match fault {
-                    Fault::Certificate(_) | Fault::Refused(..) => self.turn_away(slot),
+                    // A client that is told why may have sent more by then, or in TLS 1.3 asked already, and
+                    // that must not cost it the alert.
+                    Fault::Certificate(_) | Fault::Refused(..) => {
+                        self.transport.connections[slot as usize].phase = Phase::Ending { linger: true };
+                        self.flush(slot);
+                    }
                     _ => self.part(slot),
                 }
             }
@@ -93,13 +100,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// A client whose handshake was refused is told why. It may have sent more by then, or in TLS 1.3 asked
-    /// already, and that must not cost it the alert.
-    fn turn_away(&mut self, slot: Slot) {
-        self.transport.connections[slot as usize].phase = Phase::Ending { linger: true };
-        self.flush(slot);
-    }
-
     /// Tells a client that speaks plain HTTP so, in plain text.
     #[cold]
     fn refuse_plain(&mut self, slot: Slot, bytes: &[u8]) {
@@ -112,56 +112,38 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// Opens records where they were received.
     fn open(&mut self, slot: Slot, input: Input) {
-        let opened = self.transport.secured.open(
-            slot,
-            self.transport.io.input_mut(&input),
-            self.transport.time.now_ms,
-        );
-        let opened = match opened {
-            Ok(Some(opened)) => opened,
-            Ok(None) => return self.transport.io.release(input),
+        let bytes = self.transport.io.input_mut(&input);
+        let opened = self.transport.secured.open(slot, bytes, self.transport.time.now_ms);
+        self.give(slot, opened, Some(input));
+    }
+
+    /// Gives the session what was opened, of this input or of what was kept before.
+    fn give(&mut self, slot: Slot, opened: Result<Option<OpenedInput>, Fault>, input: Option<Input>) {
+        let is_end = match opened {
+            Ok(Some(OpenedInput { content, is_end, oddities })) => {
+                self.transport.stats.tls.oddities.add(u64::from(oddities));
+                let (connection, mut turn, io) = self.lend(slot);
+                let bytes: &[u8] = match (&content, &input) {
+                    (OpenedContent::Input(place), Some(input)) => &io.input(input)[place.clone()],
+                    (OpenedContent::Input(_), None) => &[],
+                    (OpenedContent::Joined(bytes, place), _) => &bytes[place.clone()],
+                };
+                if !bytes.is_empty() {
+                    connection.receive(bytes, &mut turn);
+                    connection.late = false;
+                }
+                Some(is_end)
+            }
+            Ok(None) => None,
             Err(_) => {
-                self.transport.io.release(input);
+                input.into_iter().for_each(|input| self.transport.io.release(input));
                 self.transport.stats.tls.faults.add(1);
                 return self.part(slot);
             }
         };
-        self.transport.stats.tls.oddities.add(u64::from(opened.oddities));
-        let (connection, mut turn, io) = self.lend(slot);
-        match opened.content {
-            OpenedContent::Input(place) if !place.is_empty() => {
-                connection.receive(&io.input(&input)[place], &mut turn);
-                connection.late = false;
-            }
-            OpenedContent::Joined(bytes, place) if !place.is_empty() => {
-                connection.receive(&bytes[place], &mut turn);
-                connection.late = false;
-            }
-            OpenedContent::Input(_) | OpenedContent::Joined(..) => {}
-        }
-        self.transport.io.release(input);
-        self.go_on_opened(slot, opened.is_end);
-    }
-
-    /// Opens what came behind the last message of a handshake.
-    fn open_rest(&mut self, slot: Slot) {
-        match self.transport.secured.open(slot, &mut [], self.transport.time.now_ms) {
-            Ok(Some(opened)) => {
-                self.transport.stats.tls.oddities.add(u64::from(opened.oddities));
-                let (connection, mut turn, _) = self.lend(slot);
-                if let OpenedContent::Joined(bytes, place) = opened.content
-                    && !place.is_empty()
-                {
-                    connection.receive(&bytes[place], &mut turn);
-                    connection.late = false;
-                }
-                self.go_on_opened(slot, opened.is_end);
-            }
-            Ok(None) => {}
-            Err(_) => {
-                self.transport.stats.tls.faults.add(1);
-                self.part(slot);
-            }
+        input.into_iter().for_each(|input| self.transport.io.release(input));
+        if let Some(is_end) = is_end {
+            self.go_on_opened(slot, is_end);
         }
     }
 
@@ -177,16 +159,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return self.close(slot);
         }
         self.flush(slot);
-    }
-
-    /// A deadline has passed. `true`: it was a handshake's.
-    pub(super) fn time_out_handshake(&mut self, slot: Slot) -> bool {
-        let is_shaking = self.transport.secured.handshake_until_ms(slot).is_some();
-        if is_shaking {
-            self.transport.stats.tls.count_refusal(TlsRefusal::TimedOut);
-            self.close(slot);
-        }
-        is_shaking
     }
 
     /// A fault has ended the connection: the peer is told why, if that was not said already, and nothing else

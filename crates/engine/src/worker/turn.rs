@@ -14,8 +14,8 @@ use staunch_protocol::Deadline;
 use super::Worker;
 use crate::handler::Handler;
 use crate::limits::WAKE_ROUNDS_MAX;
-use crate::stats::Standing;
 use crate::transport::{Handed, PassedDeadline, PeerEnd, Sent, Wire};
+use crate::upstream::UpstreamLoss;
 
 impl<I: Io, H: Handler> Worker<I, H> {
     /// Turns until it has drained.
@@ -51,7 +51,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let before = self.transport.stats.requests.standing();
         while let Some(completion) = self.transport.io.next_completion() {
             if self.transport.overload.pace.step() {
-                self.look_at_the_clock();
+                self.transport.look_at_the_clock();
+                self.look_at_the_valve();
             }
             match completion {
                 Completion::Received { slot, input } => self.received(slot, input),
@@ -63,7 +64,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
                     self.go_on_with(upstream);
                 }
                 Completion::Closed { slot } => self.retire(slot),
-                Completion::AcceptStopped { listener, errno } => self.accept_stopped(listener, errno),
+                Completion::AcceptStopped { listener, errno } => {
+                    self.listening.stop(listener, errno, self.index, &mut self.transport);
+                }
                 Completion::Woken => {
                     self.transport.overload.pace.hear_probe();
                     self.deliver();
@@ -100,28 +103,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.go_on_draining();
         }
         if self.transport.stats.turns.is_measuring() {
-            self.measure_turn(before, in_line_ns);
+            self.transport.measure_turn(before, in_line_ns);
         }
         self.end_turn();
         if self.transport.secured.next_ms().is_some() {
             self.transport.lay_to_sleep();
         }
-        self.settle();
+        self.transport.settle();
         Ok(())
-    }
-
-    /// What each request of this turn took, at most: what the whole turn took. And how long it waited, at
-    /// most: the turn before, or so long in line.
-    fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
-        let (stats, time) = (&self.transport.stats, &mut self.transport.time);
-        let turn_ns = self.transport.io.now_ns().saturating_sub(time.now_ns);
-        let now = stats.requests.standing();
-        if now.looked_at > before.looked_at {
-            stats.turns.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
-            let age_ns = time.last_turn_ns.max(in_line_ns);
-            stats.turns.queue_age.add(age_ns, now.looked_at - before.looked_at);
-        }
-        time.last_turn_ns = turn_ns;
     }
 
     /// How long the worker may sleep.
@@ -141,7 +130,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn admit(&mut self, listener: u16, slot: Slot) {
-        self.count_opened(slot);
+        if self.transport.overload.count_opened() {
+            self.evict();
+        }
+        self.transport.open(slot);
         let can_speak = !self.listening.is_secured(listener) || self.transport.await_hello(slot);
         if can_speak && self.is_welcome(slot) {
             if self.transport.welcome(slot) {
@@ -211,7 +203,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if let Some(clients) = &mut self.clients {
             clients.leave(slot);
         }
-        self.count_closed();
+        self.transport.overload.count_closed();
+        self.listening.go_on_with_room(&mut self.transport);
     }
 
     /// The kernel has told what a peer has acknowledged.
@@ -248,8 +241,17 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.transport.deadlines.wheel.expire(self.transport.time.now_ms, &mut due);
         for slot in due.drain(..) {
             match self.transport.passed(slot) {
-                Some(PassedDeadline::Connection(deadline)) => self.time_out(slot, deadline),
-                Some(PassedDeadline::Upstream(index, deadline)) => self.time_out_upstream(index, deadline),
+                Some(PassedDeadline::Connection(deadline)) => {
+                    if self.transport.time_out_handshake(slot) {
+                        self.close(slot);
+                    } else if !self.transport.look_first(slot, deadline) {
+                        self.give_up_on(slot, deadline);
+                    }
+                }
+                Some(PassedDeadline::Upstream(index, deadline)) => {
+                    self.transport.outbox.upstreams().lose(index, UpstreamLoss::TimedOut(deadline));
+                    self.go_on_with(Some(index));
+                }
                 None => {}
             }
         }
@@ -257,12 +259,5 @@ impl<I: Io, H: Handler> Worker<I, H> {
         while let Some(listener) = self.listening.resting.take_due(self.transport.time.now_ms) {
             self.transport.io.accept(listener);
         }
-    }
-
-    fn time_out(&mut self, slot: Slot, deadline: Deadline) {
-        if self.time_out_handshake(slot) || self.transport.look_first(slot, deadline) {
-            return;
-        }
-        self.give_up_on(slot, deadline);
     }
 }

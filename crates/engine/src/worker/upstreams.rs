@@ -7,19 +7,9 @@ use staunch_netio::{Input, Io, Slot};
 
 use super::Worker;
 use crate::handler::Handler;
-use crate::upstream::{UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamNews};
+use crate::upstream::{UpstreamEvent, UpstreamNews};
 
 impl<I: Io, H: Handler> Worker<I, H> {
-    /// Takes the steps that upstreams wait for.
-    pub(super) fn attend_upstreams(&mut self) {
-        for index in self.transport.outbox.upstreams().take_asked() {
-            // The slot may have come back since the row was asked for.
-            if !self.transport.outbox.upstreams().note(index, |row| row.is_free()) {
-                self.go_on_with(Some(index));
-            }
-        }
-    }
-
     /// Takes steps until there is none.
     pub(super) fn go_on_with(&mut self, upstream: Option<u32>) {
         let Some(index) = upstream else { return };
@@ -60,13 +50,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.go_on_with(upstream);
         self.transport.io.release(input);
-    }
-
-    /// A deadline of an upstream has passed.
-    #[cold]
-    pub(super) fn time_out_upstream(&mut self, index: u32, deadline: UpstreamDeadline) {
-        self.transport.outbox.upstreams().lose(index, UpstreamLoss::TimedOut(deadline));
-        self.go_on_with(Some(index));
     }
 }
 
