@@ -25,6 +25,7 @@ mod placement;
 mod probe;
 mod receiving;
 mod ring;
+mod ring_set;
 mod sending;
 mod slots;
 mod state;
@@ -40,7 +41,8 @@ mod watching;
 
 pub use features::Features;
 pub use probe::{Refusal, probe};
-pub use state::{Limits, Uring};
+pub use ring_set::Limits;
+pub use state::Uring;
 pub use udp::UdpRing;
 
 use std::io;
@@ -56,43 +58,43 @@ use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Tuni
 
 impl Io for Uring {
     fn capacity(&self) -> Capacity {
-        self.placement.capacity
+        self.rings.placement.capacity
     }
 
     fn accept(&mut self, listener: u16) {
-        self.start_accepting(listener);
+        self.accepting.start_accepting(&mut self.rings, &mut self.completions.pending, listener);
     }
 
     fn refuse(&mut self, listener: u16) {
-        self.stop_accepting(listener);
+        self.accepting.stop_accepting(&mut self.rings, listener);
     }
 
     fn add_listener(&mut self, socket: OwnedFd) -> io::Result<u16> {
-        self.take_listener(socket)
+        self.accepting.take_listener(socket)
     }
 
     fn drop_syn(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].drop_syn();
+        self.accepting.listeners[usize::from(listener)].drop_syn();
     }
 
     fn drop_listener(&mut self, listener: u16) {
-        self.give_up_listener(listener);
+        self.accepting.give_up_listener(&mut self.rings, listener);
     }
 
     fn admit_syn(&mut self, listener: u16) {
-        self.listeners[usize::from(listener)].admit_syn();
+        self.accepting.listeners[usize::from(listener)].admit_syn();
     }
 
     fn queue(&self, listener: u16) -> Option<Queue> {
-        self.listeners[usize::from(listener)].queue()
+        self.accepting.listeners[usize::from(listener)].queue()
     }
 
     fn learn_peers(&mut self) {
-        self.start_learning_peers();
+        self.accepting.start_learning_peers(&mut self.rings);
     }
 
     fn peer_address(&self, slot: Slot) -> Option<SocketAddr> {
-        self.peer.filter(|peer| peer.0 == slot).map(|peer| peer.1)
+        self.accepting.peer.filter(|peer| peer.0 == slot).map(|peer| peer.1)
     }
 
     fn connect(&mut self, target: &Target) -> io::Result<Slot> {
@@ -104,17 +106,17 @@ impl Io for Uring {
     }
 
     fn can_inspect(&self) -> bool {
-        self.features.fixed_fd_install
+        self.rings.features.fixed_fd_install
     }
 
     #[inline]
     fn receive(&mut self, slot: Slot) {
-        self.want_receiving(slot);
+        self.connections.want_receiving(slot);
     }
 
     #[inline]
     fn pause(&mut self, slot: Slot) {
-        self.stop_receiving(slot);
+        self.connections.stop_receiving(slot);
     }
 
     #[inline]
@@ -127,7 +129,7 @@ impl Io for Uring {
     }
 
     fn can_tune(&self) -> bool {
-        self.features.socket_options
+        self.rings.features.socket_options
     }
 
     fn shutdown(&mut self, slot: Slot) {
@@ -141,39 +143,39 @@ impl Io for Uring {
     #[inline]
     fn input(&self, input: &Input) -> &[u8] {
         let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
-        self.rings[ring as usize].buffers.bytes(buffer, input.length as usize)
+        self.rings.all[ring as usize].buffers.bytes(buffer, input.length as usize)
     }
 
     #[inline]
     fn input_mut(&mut self, input: &Input) -> &mut [u8] {
         let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
-        self.rings[ring as usize].buffers.bytes_mut(buffer, input.length as usize)
+        self.rings.all[ring as usize].buffers.bytes_mut(buffer, input.length as usize)
     }
 
     #[inline]
     fn release(&mut self, input: Input) {
         let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
-        self.rings[ring as usize].buffers.give_back(buffer);
+        self.rings.all[ring as usize].buffers.give_back(buffer);
     }
 
     fn watch(&mut self, readiness: Readiness) -> io::Result<Watch> {
         match readiness {
-            Readiness::Descriptor(descriptor) => self.start_watching(descriptor),
+            Readiness::Descriptor(descriptor) => self.watches.add(&mut self.rings.all[0], descriptor),
             Readiness::Flag(_) => Err(Errno::OPNOTSUPP.into()),
         }
     }
 
     fn watch_room(&mut self, watch: Watch) {
-        self.push_poll(watch, Operation::WatchRoom);
+        self.watches.push_poll(&mut self.rings.all[0], watch, Operation::WatchRoom);
     }
 
     fn unwatch(&mut self, watch: Watch) {
-        self.stop_watching(watch);
+        self.watches.remove(&mut self.rings.all[0], watch);
     }
 
     #[inline]
     fn give_back_memory(&mut self) {
-        self.in_flight.shrink();
+        self.connections.in_flight.shrink();
     }
 
     fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

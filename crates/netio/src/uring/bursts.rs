@@ -9,15 +9,15 @@
 use io_uring::opcode;
 use io_uring::types::TimeoutFlags;
 
-use super::state::{Burst, Uring};
+use super::ring_set::{Burst, RingSet};
 use super::token::{Operation, pack};
 use crate::Completion;
 
-impl Uring {
+impl RingSet {
     /// The kernel ran out of buffers: it gets more, until the burst is over.
     #[cold]
     pub(crate) fn grow_buffers(&mut self, ring: usize) {
-        self.rings[ring].buffers.grow();
+        self.all[ring].buffers.grow();
         // Without deferred task run a completion may come at any time.
         if self.features.defer_taskrun {
             if self.burst == Burst::None {
@@ -27,17 +27,18 @@ impl Uring {
         }
     }
 
-    /// Called before each wait while there is a burst.
+    /// Called before each wait while there is a burst. `is_idle`: all that was copied out of a ring is handed
+    /// out.
     #[cold]
-    pub(crate) fn follow_burst(&mut self) {
+    pub(crate) fn follow_burst(&mut self, is_idle: bool) {
         match self.burst {
             Burst::None => {}
             Burst::Fresh => {
-                self.rings.iter_mut().for_each(|ring| ring.buffers.begin_measure());
+                self.all.iter_mut().for_each(|ring| ring.buffers.begin_measure());
                 self.burst = Burst::Measured;
             }
-            Burst::Measured => self.rings.iter_mut().for_each(|ring| ring.buffers.measure()),
-            Burst::Over => self.give_buffers_back(),
+            Burst::Measured => self.all.iter_mut().for_each(|ring| ring.buffers.measure()),
+            Burst::Over => self.give_buffers_back(is_idle),
         }
     }
 
@@ -51,13 +52,13 @@ impl Uring {
         None
     }
 
-    fn give_buffers_back(&mut self) {
-        if self.batch_next < self.batch.len() {
+    fn give_buffers_back(&mut self, is_idle: bool) {
+        if !is_idle {
             return;
         }
         let mut waits = false;
         let mut grown = false;
-        for ring in &mut self.rings {
+        for ring in &mut self.all {
             if ring.buffers.is_grown() {
                 let quiet = ring.is_quiet() && ring.buffers.give_back_unneeded();
                 waits |= !quiet;
@@ -75,11 +76,6 @@ impl Uring {
 
     fn arm_burst_timer(&mut self) {
         let timeout = opcode::Timeout::new(&raw const *self.burst_timer).flags(TimeoutFlags::empty());
-        self.rings[0].push(&timeout.build().user_data(pack(Operation::BurstTimer, 0, 0)));
-    }
-
-    /// How many receive buffers there are in all rings, those that come back only to be given up not counted.
-    pub fn receive_buffers(&self) -> usize {
-        self.rings.iter().map(|ring| usize::from(ring.buffers.kept())).sum()
+        self.all[0].push(&timeout.build().user_data(pack(Operation::BurstTimer, 0, 0)));
     }
 }

@@ -10,11 +10,12 @@ use io_uring::opcode;
 use io_uring::squeue::Flags;
 use io_uring::types::CancelBuilder;
 
+use super::ring_set::RingSet;
 use super::slots::{
     CLOSING, CONNECTING, LAST, NO_SEND, OPEN, READING, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
     WANTED, WITH_KERNEL,
 };
-use super::state::Uring;
+use super::state::{ConnectionTable, Uring};
 use super::token::Operation;
 use crate::{Completion, Slot};
 
@@ -26,11 +27,34 @@ const CANCELLABLE: [(u16, Operation); 4] = [
     (SENDING, Operation::Writable),
 ];
 
+impl ConnectionTable {
+    pub(super) fn push_shutdown(&mut self, rings: &mut RingSet, slot: Slot) {
+        let (ring, descriptor) = rings.place_of(slot);
+        let token = self.token(Operation::Shutdown, slot);
+        rings.all[ring].push(&opcode::Shutdown::new(descriptor, libc::SHUT_WR).build().user_data(token));
+    }
+
+    /// Cancels by token, which the kernel finds in a table: by descriptor it would look through everything
+    /// that waits in the ring, for each connection that is closed.
+    pub(super) fn cancel_slot(&mut self, rings: &mut RingSet, slot: Slot) {
+        let (ring, _) = rings.place_of(slot);
+        let state = *self.slots.get(slot);
+        for (flag, operation) in CANCELLABLE {
+            if state.has(flag) && !(flag == SENDING && state.has(READING)) {
+                let cancelled = CancelBuilder::user_data(self.token(operation, slot));
+                let cancel = opcode::AsyncCancel2::new(cancelled).build();
+                let token = self.token(Operation::Cancel, slot);
+                rings.all[ring].push(&cancel.user_data(token));
+            }
+        }
+    }
+}
+
 impl Uring {
     /// See [`crate::Io::shutdown`].
     pub(crate) fn half_close(&mut self, slot: Slot) {
-        let (ring, descriptor) = self.place_of(slot);
-        let state = self.slots.get(slot);
+        let (ring, descriptor) = self.rings.place_of(slot);
+        let state = self.connections.slots.get(slot);
         if state.has(CLOSING | LAST | SHUTTING) || !state.has(OPEN) {
             return;
         }
@@ -38,18 +62,18 @@ impl Uring {
             return state.set(SHUTDOWN_AFTER_SEND);
         }
         state.set(SHUTTING);
-        if self.features.fixed_fd_install {
-            let token = self.token(Operation::InstallToShutdown, slot);
-            self.rings[ring].push(&opcode::FixedFdInstall::new(descriptor, 0).build().user_data(token));
+        if self.rings.features.fixed_fd_install {
+            let token = self.connections.token(Operation::InstallToShutdown, slot);
+            self.rings.all[ring].push(&opcode::FixedFdInstall::new(descriptor, 0).build().user_data(token));
         } else {
-            self.push_shutdown(slot);
+            self.connections.push_shutdown(&mut self.rings, slot);
         }
     }
 
     /// Half-closes by a normal descriptor: the ring's own shutdown needs a thread of the kernel each time.
     pub(crate) fn installed_to_shutdown(&mut self, slot: Slot, result: i32) -> Option<Completion> {
-        if result < 0 && !self.slots.get(slot).has(CLOSING) {
-            self.push_shutdown(slot);
+        if result < 0 && !self.connections.slots.get(slot).has(CLOSING) {
+            self.connections.push_shutdown(&mut self.rings, slot);
             return None;
         }
         if result >= 0 {
@@ -63,21 +87,21 @@ impl Uring {
 
     /// A shutdown is done. That it failed shows when receiving.
     pub(crate) fn shut_down(&mut self, slot: Slot) -> Option<Completion> {
-        self.slots.get(slot).clear(SHUTTING);
+        self.connections.slots.get(slot).clear(SHUTTING);
         self.go_on_closing(slot);
         None
     }
 
     /// See [`crate::Io::close`]. Also the end of a last send.
     pub(crate) fn start_closing(&mut self, slot: Slot) {
-        let state = self.slots.get(slot);
+        let state = self.connections.slots.get(slot);
         if state.has(CLOSING) || !state.has(OPEN) {
             return;
         }
         state.set(CLOSING);
         state.clear(WANTED);
         if state.is_cancellable() {
-            self.cancel_slot(slot);
+            self.connections.cancel_slot(&mut self.rings, slot);
         }
         self.go_on_closing(slot);
     }
@@ -85,7 +109,7 @@ impl Uring {
     /// Goes on as far as possible with a close that has been started.
     #[inline]
     pub(crate) fn go_on_closing(&mut self, slot: Slot) {
-        let state = self.slots.get(slot);
+        let state = self.connections.slots.get(slot);
         if !state.has(CLOSING) {
             return;
         }
@@ -95,57 +119,36 @@ impl Uring {
             self.forget_file(send);
             self.end_send(slot, libc::ECANCELED);
         }
-        let state = self.slots.get(slot);
+        let state = self.connections.slots.get(slot);
         if state.has(WITH_KERNEL) || state.send != NO_SEND {
             return;
         }
-        let (ring, descriptor) = self.place_of(slot);
-        let token = self.token(Operation::CloseSilently, slot);
+        let (ring, descriptor) = self.rings.place_of(slot);
+        let token = self.connections.token(Operation::CloseSilently, slot);
         let close = opcode::Close::new(descriptor).build().flags(Flags::SKIP_SUCCESS);
-        self.rings[ring].push(&close.user_data(token));
+        self.rings.all[ring].push(&close.user_data(token));
         self.retire(slot);
     }
 
     /// The slot is free: nothing of it is with the kernel, and its descriptor is closed before anything that
     /// is handed over from now on.
     pub(crate) fn retire(&mut self, slot: Slot) {
-        if !self.placement.capacity.is_connected(slot) {
-            let (ring, _) = self.place_of(slot);
-            self.rings[ring].accepted -= 1;
+        if !self.rings.placement.capacity.is_connected(slot) {
+            let (ring, _) = self.rings.place_of(slot);
+            self.rings.all[ring].accepted -= 1;
         }
-        self.slots.retire(slot);
-        self.pending.push_back(Completion::Closed { slot });
+        self.connections.slots.retire(slot);
+        self.completions.pending.push_back(Completion::Closed { slot });
     }
 
     /// A cancel of something on a slot is done. What it did not find was just being carried out, and may go
     /// on: it is cancelled once more.
     pub(crate) fn cancelled(&mut self, slot: Slot, generation: u16, result: i32) -> Option<Completion> {
-        let state = self.slots.get(slot);
+        let state = self.connections.slots.get(slot);
         let goes_on = state.generation() == generation && state.has(CLOSING) && state.is_cancellable();
         if result < 0 && goes_on {
-            self.cancel_slot(slot);
+            self.connections.cancel_slot(&mut self.rings, slot);
         }
         None
-    }
-
-    fn push_shutdown(&mut self, slot: Slot) {
-        let (ring, descriptor) = self.place_of(slot);
-        let token = self.token(Operation::Shutdown, slot);
-        self.rings[ring].push(&opcode::Shutdown::new(descriptor, libc::SHUT_WR).build().user_data(token));
-    }
-
-    /// Cancels by token, which the kernel finds in a table: by descriptor it would look through everything
-    /// that waits in the ring, for each connection that is closed.
-    fn cancel_slot(&mut self, slot: Slot) {
-        let (ring, _) = self.place_of(slot);
-        let state = *self.slots.get(slot);
-        for (flag, operation) in CANCELLABLE {
-            if state.has(flag) && !(flag == SENDING && state.has(READING)) {
-                let cancelled = CancelBuilder::user_data(self.token(operation, slot));
-                let cancel = opcode::AsyncCancel2::new(cancelled).build();
-                let token = self.token(Operation::Cancel, slot);
-                self.rings[ring].push(&cancel.user_data(token));
-            }
-        }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Owns the rings, the table of slots, the sends in flight and the lists of what has to be done next. It must
 //! never be moved to another thread: a ring belongs to the thread that made it. What is done with it stands
-//! in turn.rs (waiting and handing out), accepting.rs, connecting.rs, receiving.rs, sending.rs, files.rs and
-//! closing.rs.
+//! in ring_set.rs, turn.rs (waiting and handing out), accepting.rs, connecting.rs, receiving.rs, sending.rs,
+//! files.rs and closing.rs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,21 +12,19 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_uring::types::{Fd, Fixed, Timespec};
+use io_uring::types::{Fd, Timespec};
 use io_uring::{cqueue, opcode};
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::features::Features;
 use super::in_flight::InFlightPool;
 use super::listeners::{Listener, multishot_reserve};
 use super::passages::Passages;
-use super::placement::Placement;
-use super::ring::{Ring, RingLimits};
+use super::ring::Ring;
+use super::ring_set::{Limits, RingSet};
 use super::slots::Slots;
 use super::token::{Operation, pack};
-use super::watched::Watched;
+use super::watched::Watches;
 use crate::capacity::FreeSlots;
 use crate::wake::Waker;
 use crate::warming::Warmed;
@@ -42,46 +40,33 @@ const BUFFERS_MAX: u16 = 1024;
 /// server wakes up once.
 const BURST: Duration = Duration::from_secs(10);
 
-/// Sizes that are chosen by the machine unless a test wants others.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Direct descriptors a ring, at most RLIMIT_NOFILE.
-    pub ring_capacity: u32,
-    /// Receive buffers a ring at most; a power of two up to 32768.
-    pub buffers_max: u16,
-    /// After this long receive buffers that are not needed any more are given back.
-    pub burst: Duration,
-}
-
-/// How far the look at a burst has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Burst {
-    /// The rings have the buffers they had at first.
-    None,
-    /// Buffers were added in this turn; the timer is armed.
-    Fresh,
-    /// What is needed at once is measured until the timer is over.
-    Measured,
-    /// The timer is over.
-    Over,
-}
-
-/// The io_uring backend of one worker.
+/// The io_uring backend of one worker, in parts by subject.
 pub struct Uring {
-    /// The first one is waited in; it watches the others.
-    pub(crate) rings: Vec<Ring>,
-    /// Completions copied out of the ring `batch_ring`, handed out up to `batch_next`.
+    pub(crate) rings: RingSet,
+    pub(crate) completions: CompletionQueue,
+    pub(crate) connections: ConnectionTable,
+    pub(crate) accepting: Accepting,
+    pub(crate) files: FileSends,
+    /// What is watched beside connections, by number.
+    pub(crate) watches: Watches,
+    pub(crate) waker: Waker,
+}
+
+/// What is handed out in a turn.
+pub(crate) struct CompletionQueue {
+    /// Completions copied out of the ring `ring`, handed out up to `next`.
     pub(crate) batch: Vec<cqueue::Entry>,
-    pub(crate) batch_next: usize,
-    pub(crate) batch_ring: usize,
-    /// Signalled when a ring other than the first has work.
-    pub(crate) rings_event: Option<OwnedFd>,
-    /// Those that have.
-    pub(crate) ready: VecDeque<usize>,
+    pub(crate) next: usize,
+    pub(crate) ring: usize,
     /// Completions that did not come from the kernel by themselves.
     pub(crate) pending: VecDeque<Completion>,
     /// How many completions may still be handed out in this turn.
     pub(crate) turn_left: u32,
+}
+
+/// The slots, and what of connections is with the kernel.
+#[derive(Default)]
+pub(crate) struct ConnectionTable {
     pub(crate) slots: Slots,
     /// The slots there are for connecting.
     pub(crate) free: FreeSlots,
@@ -89,32 +74,39 @@ pub struct Uring {
     pub(crate) in_flight: InFlightPool,
     /// Slots whose receiving has to be adjusted before the next submission.
     pub(crate) listed: Vec<Slot>,
+    /// Values that options of sockets are set to: few, and never moved.
+    pub(crate) option_values: BTreeMap<libc::c_int, Box<libc::c_int>>,
+}
+
+/// The listeners, and how connections are accepted at them.
+pub(crate) struct Accepting {
     pub(crate) listeners: Vec<Listener>,
     pub(crate) learns_peers: bool,
     /// The connection reported last as accepted, and where it comes from.
     pub(crate) peer: Option<(Slot, SocketAddr)>,
+    /// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn.
+    pub(crate) multishot_reserve: u32,
+}
+
+/// Sends that have come to a part of a file.
+pub(crate) struct FileSends {
     /// Sends whose file can go on at once, by index.
-    pub(crate) files: VecDeque<u32>,
+    pub(crate) ready: VecDeque<u32>,
     /// How many of them may still take a step in this turn.
-    pub(crate) file_steps_left: usize,
+    pub(crate) steps_left: usize,
     /// Sends whose file waits for a moment, by index.
     pub(crate) draining: Vec<u32>,
     pub(crate) drain_timer: Box<Timespec>,
     pub(crate) drain_timer_armed: bool,
-    /// Whether receive buffers are to be given back.
-    pub(crate) burst: Burst,
-    pub(crate) burst_timer: Box<Timespec>,
-    /// Values that options of sockets are set to: few, and never moved.
-    pub(crate) option_values: BTreeMap<libc::c_int, Box<libc::c_int>>,
-    /// What is watched beside connections, by number.
-    pub(crate) watches: Vec<Watched>,
     pub(crate) warmed: Arc<Warmed>,
-    pub(crate) waker: Waker,
-    pub(crate) features: Features,
-    pub(crate) placement: Placement,
-    pub(crate) limits: Limits,
-    /// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn.
-    pub(crate) multishot_reserve: u32,
+}
+
+impl ConnectionTable {
+    /// The token of an operation on a slot.
+    #[inline]
+    pub(crate) fn token(&mut self, operation: Operation, slot: Slot) -> u64 {
+        pack(operation, self.slots.get(slot).generation(), slot)
+    }
 }
 
 impl Uring {
@@ -151,97 +143,53 @@ impl Uring {
         assert!(capacity.slots() > 0 && limits.ring_capacity > 0);
         assert!(listeners.is_empty() || capacity.accepted > 0, "no room for accepted connections");
         let listeners: Vec<Listener> = listeners.into_iter().map(Listener::new).collect::<io::Result<_>>()?;
-        let mut uring = Self {
-            rings: Vec::new(),
+        let rings = RingSet::new(capacity, features, limits);
+        let completions = CompletionQueue {
             batch: Vec::with_capacity(BATCH_MAX),
-            batch_next: 0,
-            batch_ring: 0,
-            rings_event: None,
-            ready: VecDeque::new(),
+            next: 0,
+            ring: 0,
             pending: VecDeque::new(),
             turn_left: 0,
-            slots: Slots::default(),
-            free: FreeSlots::default(),
-            passages: Passages::default(),
-            in_flight: InFlightPool::default(),
-            listed: Vec::new(),
+        };
+        let accepting = Accepting {
             multishot_reserve: multishot_reserve(&listeners),
             listeners,
             learns_peers: false,
             peer: None,
-            files: VecDeque::new(),
-            file_steps_left: 0,
+        };
+        let files = FileSends {
+            ready: VecDeque::new(),
+            steps_left: 0,
             draining: Vec::new(),
             drain_timer: Box::new(Timespec::new()),
             drain_timer_armed: false,
-            burst: Burst::None,
-            burst_timer: Box::new(Timespec::from(limits.burst)),
-            option_values: BTreeMap::new(),
-            watches: Vec::new(),
             warmed: Warmed::new(waker.clone()),
-            waker,
-            features: *features,
-            placement: Placement::new(capacity, limits.ring_capacity, features.divided_tables),
-            limits,
         };
-        for _ in 0..uring.placement.rings_at_first() {
-            uring.add_ring()?;
+        let connections = ConnectionTable::default();
+        let watches = Watches::default();
+        let mut uring = Self { rings, completions, connections, accepting, files, watches, waker };
+        for _ in 0..uring.rings.placement.rings_at_first() {
+            uring.rings.add()?;
         }
         uring.watch_waker();
         Ok(uring)
     }
 
+    /// How many receive buffers there are in all rings, those that come back only to be given up not counted.
+    pub fn receive_buffers(&self) -> usize {
+        self.rings.all.iter().map(|ring| usize::from(ring.buffers.kept())).sum()
+    }
+
     /// How many rings there are.
     pub fn rings(&self) -> usize {
-        self.rings.len()
-    }
-
-    /// Makes one more ring, for the connections the present ones cannot hold.
-    pub(crate) fn add_ring(&mut self) -> io::Result<()> {
-        let index = self.rings.len();
-        let table = self.placement.table(index).ok_or(Errno::NFILE)?;
-        let limits = RingLimits { table, buffers: self.limits.buffers_max, watched: index > 0 };
-        let ring = Ring::new(&self.features, limits)?;
-        if index > 0 {
-            if self.rings_event.is_none() {
-                self.rings_event = Some(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-                self.watch_rings();
-            }
-            if let Some(event) = &self.rings_event {
-                ring.signal_work(event)?;
-            }
-        }
-        self.rings.push(ring);
-        Ok(())
-    }
-
-    /// Watches the other rings from the first. Polling their descriptors would not do: with deferred task run
-    /// they become readable only by work that is done when they are entered. The eventfd tells of work to be
-    /// done.
-    pub(crate) fn watch_rings(&mut self) {
-        if let Some(event) = &self.rings_event {
-            let poll = opcode::PollAdd::new(Fd(event.as_raw_fd()), libc::POLLIN as u32).multi(true).build();
-            self.rings[0].push(&poll.user_data(pack(Operation::RingReady, 0, 0)));
-        }
+        self.rings.all.len()
     }
 
     /// Watches the waker from the first ring.
     pub(crate) fn watch_waker(&mut self) {
         let descriptor = Fd(self.waker.as_fd().as_raw_fd());
         let poll = opcode::PollAdd::new(descriptor, libc::POLLIN as u32).multi(true).build();
-        self.rings[0].push(&poll.user_data(pack(Operation::Wake, 0, 0)));
-    }
-
-    /// The ring that holds a slot, and the slot's direct descriptor in it.
-    #[inline]
-    pub(crate) fn place_of(&self, slot: Slot) -> (usize, Fixed) {
-        self.placement.of(slot)
-    }
-
-    /// The token of an operation on a slot.
-    #[inline]
-    pub(crate) fn token(&mut self, operation: Operation, slot: Slot) -> u64 {
-        pack(operation, self.slots.get(slot).generation(), slot)
+        self.rings.all[0].push(&poll.user_data(pack(Operation::Wake, 0, 0)));
     }
 }
 
@@ -249,13 +197,13 @@ impl Drop for Uring {
     fn drop(&mut self) {
         // The kernel must not read or write memory that is about to be freed. If a ring cannot be made quiet,
         // what it may use is leaked rather than freed.
-        let quiet = self.rings.iter_mut().map(Ring::cancel_all).filter(|quiet| !quiet).count() == 0;
+        let quiet = self.rings.all.iter_mut().map(Ring::cancel_all).filter(|quiet| !quiet).count() == 0;
         if !quiet {
-            std::mem::forget(std::mem::take(&mut self.in_flight));
-            std::mem::forget(std::mem::take(&mut self.passages));
-            std::mem::forget(std::mem::take(&mut self.listeners));
-            std::mem::forget(std::mem::take(&mut self.option_values));
-            self.rings.drain(..).for_each(std::mem::forget);
+            std::mem::forget(std::mem::take(&mut self.connections.in_flight));
+            std::mem::forget(std::mem::take(&mut self.connections.passages));
+            std::mem::forget(std::mem::take(&mut self.accepting.listeners));
+            std::mem::forget(std::mem::take(&mut self.connections.option_values));
+            self.rings.all.drain(..).for_each(std::mem::forget);
         }
     }
 }

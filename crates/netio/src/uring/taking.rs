@@ -6,6 +6,7 @@
 //! of calls: `watch_device`; `offered` when the poll is over, `taken_in` for each connection;
 //! `unwatch_device`. It must never hold a connection itself (see handed.rs).
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -14,7 +15,8 @@ use io_uring::types::{CancelBuilder, Fd};
 use rustix::io::Errno;
 
 use super::accepting::is_transient;
-use super::state::Uring;
+use super::ring_set::RingSet;
+use super::state::{Accepting, Uring};
 use super::token::{Operation, pack};
 use crate::Completion;
 use crate::host::khttpd;
@@ -25,10 +27,15 @@ const EXCLUSIVE: u32 = 1 << 28;
 /// In the place of an offset: the kernel chooses (`IORING_FILE_INDEX_ALLOC`).
 const ANYWHERE: i32 = -1;
 
-impl Uring {
+impl Accepting {
     /// Waits for connections at the device; tells if there is no room for any.
-    pub(super) fn watch_device(&mut self, index: usize) {
-        let has_room = self.ring_with_room().is_some();
+    pub(super) fn watch_device(
+        &mut self,
+        rings: &mut RingSet,
+        pending: &mut VecDeque<Completion>,
+        index: usize,
+    ) {
+        let has_room = rings.with_room().is_some();
         let listener = &mut self.listeners[index];
         let (Some(device), Some(socket)) = (&mut listener.device, &listener.socket) else { return };
         if has_room && !device.is_polled {
@@ -36,41 +43,47 @@ impl Uring {
             listener.outstanding += 1;
             let events = libc::POLLIN as u32 | EXCLUSIVE;
             let poll = opcode::PollAdd::new(Fd(socket.as_raw_fd()), events).build();
-            self.rings[0].push(&poll.user_data(pack(Operation::Offer, 0, index as u32)));
+            rings.all[0].push(&poll.user_data(pack(Operation::Offer, 0, index as u32)));
         } else if !has_room && listener.outstanding == 0 {
             let stopped = self.accept_stopped(index, libc::ENFILE);
-            self.pending.extend(stopped);
+            pending.extend(stopped);
         }
     }
 
     /// Waits no longer. What was taken goes on its way.
-    pub(super) fn unwatch_device(&mut self, index: usize) {
+    pub(super) fn unwatch_device(&mut self, rings: &mut RingSet, index: usize) {
         let poll = CancelBuilder::user_data(pack(Operation::Offer, 0, index as u32));
         let cancel = opcode::AsyncCancel2::new(poll).build();
-        self.rings[0].push(&cancel.user_data(pack(Operation::AcceptCancel, 0, index as u32)));
+        rings.all[0].push(&cancel.user_data(pack(Operation::AcceptCancel, 0, index as u32)));
     }
 
     /// The poll of the device is over.
-    pub(super) fn offered(&mut self, index: u32, result: i32) -> Option<Completion> {
+    pub(super) fn offered(
+        &mut self,
+        rings: &mut RingSet,
+        pending: &mut VecDeque<Completion>,
+        index: u32,
+        result: i32,
+    ) -> Option<Completion> {
         let listener = &mut self.listeners[index as usize];
         listener.note_end();
         if let Some(device) = &mut listener.device {
             device.is_polled = false;
         }
         let stopped = if result >= 0 {
-            self.take(index as usize)
+            self.take(rings, index as usize)
         } else if is_transient(-result) {
             None
         } else {
             self.accept_stopped(index as usize, -result)
         };
-        self.arm_accepts(index as usize);
+        self.arm_accepts(rings, pending, index as usize);
         stopped
     }
 
     /// Takes what there is, and room for.
-    fn take(&mut self, index: usize) -> Option<Completion> {
-        while let Some(ring) = self.ring_with_room() {
+    fn take(&mut self, rings: &mut RingSet, index: usize) -> Option<Completion> {
+        while let Some(ring) = rings.with_room() {
             let listener = &mut self.listeners[index];
             let (true, Some(device), Some(socket)) =
                 (listener.wanted, &mut listener.device, &listener.socket)
@@ -79,7 +92,7 @@ impl Uring {
             };
             let room = device.free()?;
             match khttpd::accept(socket.as_fd(), self.learns_peers) {
-                Ok((connection, peer)) => self.take_in(index, ring, room, connection, peer),
+                Ok((connection, peer)) => self.take_in(rings, index, ring, room, connection, peer),
                 Err(Errno::AGAIN) => return None,
                 Err(errno) if is_transient(errno.raw_os_error()) => {}
                 Err(errno) => return self.accept_stopped(index, errno.raw_os_error()),
@@ -91,6 +104,7 @@ impl Uring {
     /// Moves a connection into the table of a ring with room.
     pub(super) fn take_in(
         &mut self,
+        rings: &mut RingSet,
         index: usize,
         ring: usize,
         room: usize,
@@ -101,24 +115,26 @@ impl Uring {
         let Some(device) = &mut listener.device else { return };
         let place = device.keep(room, connection, peer);
         listener.outstanding += 1;
-        let ring = &mut self.rings[ring];
+        let ring = &mut rings.all[ring];
         ring.claims += 1;
         let place = opcode::FilesUpdate::new(place.cast_const(), 1).offset(ANYWHERE).build();
         ring.push(&place.user_data(pack(Operation::TakeIn, room as u16, index as u32)));
     }
+}
 
+impl Uring {
     /// A connection is in the table, or could not be moved there: then it ends.
     pub(super) fn taken_in(&mut self, index: u32, room: u16, result: i32) -> Option<Completion> {
-        self.rings[self.batch_ring].claims -= 1;
-        let listener = &mut self.listeners[index as usize];
+        self.rings.all[self.completions.ring].claims -= 1;
+        let listener = &mut self.accepting.listeners[index as usize];
         listener.note_end();
         let (place, peer) = listener.device.as_mut()?.take(usize::from(room));
         let completion = if result == 1 {
             self.placed(index, place as u32, peer)
         } else {
-            self.accept_stopped(index as usize, -result)
+            self.accepting.accept_stopped(index as usize, -result)
         };
-        self.arm_accepts(index as usize);
+        self.accepting.arm_accepts(&mut self.rings, &mut self.completions.pending, index as usize);
         completion
     }
 }

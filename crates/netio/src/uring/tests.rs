@@ -11,8 +11,8 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::handed::Device;
+use super::ring_set::Burst;
 use super::slots::CLOSE_LINKED;
-use super::state::Burst;
 use super::token::{Operation, pack};
 use super::{Limits, Uring, probe};
 use crate::{Completion, Io, Outgoing, Slot, Waker, socket};
@@ -72,7 +72,7 @@ impl Scene {
         let mut outgoing = Box::<Outgoing>::default();
         outgoing.bytes().extend_from_slice(&[b'x'; ANSWER_BYTES]);
         self.io.send(slot, outgoing, true);
-        assert!(self.io.slots.get(slot).has(CLOSE_LINKED));
+        assert!(self.io.connections.slots.get(slot).has(CLOSE_LINKED));
     }
 
     /// How the last send of a slot ended, after which the slot is closed.
@@ -132,7 +132,7 @@ impl Scene {
             self.io.submit_and_wait(Some(PATIENCE / 1000)).unwrap();
             while self.io.next_completion().is_some() {}
         }
-        panic!("{} buffers, {} resident", self.io.receive_buffers(), self.io.rings[0].buffers.resident());
+        panic!("{} buffers, {} resident", self.io.receive_buffers(), self.io.rings.all[0].buffers.resident());
     }
 }
 
@@ -150,8 +150,8 @@ fn buffers_of_a_burst_are_given_back_and_taken_again() {
         peers.iter_mut().for_each(|(peer, _)| peer.write_all(b"hello").unwrap());
         let most = scene.receive(CROWD);
         assert!(most > first, "round {round}: {most} buffers");
-        scene.wait_until(|io| io.receive_buffers() == first && io.burst == Burst::None);
-        assert_eq!(scene.io.rings[0].buffers.resident(), 0, "round {round}");
+        scene.wait_until(|io| io.receive_buffers() == first && io.rings.burst == Burst::None);
+        assert_eq!(scene.io.rings.all[0].buffers.resident(), 0, "round {round}");
         // A trickle does not touch all of them again, one by one.
         for _ in 0..6 {
             for (peer, _) in &mut peers {
@@ -159,7 +159,7 @@ fn buffers_of_a_burst_are_given_back_and_taken_again() {
                 scene.receive(1);
             }
         }
-        let resident = scene.io.rings[0].buffers.resident();
+        let resident = scene.io.rings.all[0].buffers.resident();
         assert!(resident <= first, "round {round}: {resident} resident after a trickle");
     }
 }
@@ -169,7 +169,7 @@ fn an_accept_that_overtakes_the_linked_close_of_its_descriptor_ends_the_former_c
     let Some(mut scene) = Scene::new() else { return };
     let (_peer, slot) = scene.connection();
     scene.send_last(slot);
-    let generation = scene.io.slots.get(slot).generation();
+    let generation = scene.io.connections.slots.get(slot).generation();
     // The accept's completion, then that of the close which made room for it.
     scene.io.turn_left = 1;
     assert!(scene.io.dispatch(pack(Operation::Accept, 0, 0), slot as i32, 2).is_none());
@@ -177,7 +177,7 @@ fn an_accept_that_overtakes_the_linked_close_of_its_descriptor_ends_the_former_c
     let accepted = scene.next();
     assert!(matches!(accepted, Completion::Accepted { slot: other, .. } if other == slot), "{accepted:?}");
     assert!(scene.io.dispatch(pack(Operation::Close, generation, slot), 0, 0).is_none());
-    assert_eq!(scene.io.rings[0].accepted, 1);
+    assert_eq!(scene.io.rings.all[0].accepted, 1);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_chain_that_was_divided_frees_nothing_the_kernel_still_reads() {
     let (mut peer, slot) = scene.connection();
     scene.send_last(slot);
     // The kernel stops behind the send, which waits for the peer.
-    scene.io.rings[0].offer(1, 0, None).unwrap();
+    scene.io.rings.all[0].offer(1, 0, None).unwrap();
     assert_ne!(scene.end_of(slot), 0, "what was not sent is reported");
     scene.io.submit_and_wait(Some(Duration::ZERO)).unwrap();
     let mut bytes = Vec::new();
@@ -203,7 +203,7 @@ fn a_divided_chain_whose_send_is_done_closes_as_a_whole_one() {
     let Some(mut scene) = Scene::new() else { return };
     let (mut peer, slot) = scene.connection();
     scene.send_last(slot);
-    scene.io.rings[0].offer(1, 0, None).unwrap();
+    scene.io.rings.all[0].offer(1, 0, None).unwrap();
     let mut bytes = vec![0; ANSWER_BYTES];
     peer.read_exact(&mut bytes).unwrap();
     assert_eq!(scene.end_of(slot), 0);
@@ -222,7 +222,7 @@ fn a_listener_keeps_its_number_until_nothing_names_it() {
     scene.io.accept(number);
     scene.io.drop_listener(number);
     assert_eq!(std::fs::read_link(&place).unwrap(), socket);
-    while scene.io.listeners[usize::from(number)].leaving.is_some() {
+    while scene.io.accepting.listeners[usize::from(number)].leaving.is_some() {
         scene.io.submit_and_wait(Some(PATIENCE)).unwrap();
         assert!(scene.io.next_completion().is_none());
     }
@@ -262,7 +262,7 @@ fn handed(io: &mut Uring) -> (usize, OwnedFd, TcpStream) {
     let (connection, _) = listener.accept().unwrap();
     connection.set_nonblocking(true).unwrap();
     let number = usize::from(io.add_listener(listener.into()).unwrap());
-    io.listeners[number].device = Some(Device::new());
+    io.accepting.listeners[number].device = Some(Device::new());
     (number, connection.into(), peer)
 }
 
@@ -271,14 +271,14 @@ fn a_connection_that_was_handed_over_is_one_like_others() {
     let Some(mut scene) = Scene::new() else { return };
     let (device, connection, mut peer) = handed(&mut scene.io);
     let address = peer.local_addr().unwrap();
-    let claims = scene.io.rings[0].claims;
-    scene.io.take_in(device, 0, 0, connection, Some(address));
+    let claims = scene.io.rings.all[0].claims;
+    scene.io.accepting.take_in(&mut scene.io.rings, device, 0, 0, connection, Some(address));
     let slot = match scene.next() {
         Completion::Accepted { listener, slot } if usize::from(listener) == device => slot,
         other => panic!("{other:?}"),
     };
     assert_eq!(scene.io.peer_address(slot), Some(address));
-    assert_eq!((scene.io.rings[0].claims, scene.io.rings[0].accepted), (claims, 1));
+    assert_eq!((scene.io.rings.all[0].claims, scene.io.rings.all[0].accepted), (claims, 1));
     peer.write_all(b"hello").unwrap();
     scene.io.receive(slot);
     scene.receive(1);
@@ -295,11 +295,11 @@ fn a_connection_that_cannot_be_placed_ends_and_is_told() {
     // The table is full, which the listener has to say, too.
     assert!(matches!(scene.next(), Completion::AcceptStopped { listener: 0, .. }));
     let (device, connection, mut peer) = handed(&mut scene.io);
-    scene.io.listeners[device].wanted = true;
-    let claims = scene.io.rings[0].claims;
-    scene.io.take_in(device, 0, 0, connection, None);
+    scene.io.accepting.listeners[device].wanted = true;
+    let claims = scene.io.rings.all[0].claims;
+    scene.io.accepting.take_in(&mut scene.io.rings, device, 0, 0, connection, None);
     let stopped = scene.next();
     assert!(matches!(stopped, Completion::AcceptStopped { errno: libc::ENFILE, .. }), "{stopped:?}");
-    assert_eq!(scene.io.rings[0].claims, claims);
+    assert_eq!(scene.io.rings.all[0].claims, claims);
     assert_eq!(peer.read(&mut [0]).unwrap(), 0);
 }

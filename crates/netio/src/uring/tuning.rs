@@ -22,14 +22,14 @@ pub(crate) fn set_option(descriptor: Fixed, tuning: Tuning, value: *const libc::
 impl Uring {
     /// See [`crate::Io::tune`].
     pub(crate) fn start_tuning(&mut self, slot: Slot, tuning: Tuning) {
-        let state = self.slots.get(slot);
-        if !self.features.socket_options || !state.has(OPEN) || state.has(CLOSING | LAST) {
+        let state = self.connections.slots.get(slot);
+        if !self.rings.features.socket_options || !state.has(OPEN) || state.has(CLOSING | LAST) {
             return;
         }
         let (_, _, value) = tuning.option();
-        let value = self.option_values.entry(value).or_insert_with(|| Box::new(value));
-        let (ring, descriptor) = self.placement.of(slot);
+        let value = self.connections.option_values.entry(value).or_insert_with(|| Box::new(value));
+        let (ring, descriptor) = self.rings.placement.of(slot);
         let set = set_option(descriptor, tuning, &raw const **value).flags(Flags::SKIP_SUCCESS);
-        self.rings[ring].push(&set.user_data(pack(Operation::Tune, 0, slot)));
+        self.rings.all[ring].push(&set.user_data(pack(Operation::Tune, 0, slot)));
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use io_uring::cqueue;
 
-use super::state::{Burst, Uring};
+use super::ring_set::Burst;
+use super::state::Uring;
 use super::token::{Operation, is_divided, unpack};
 use crate::{Completion, Slot, shortage};
 
@@ -25,48 +26,48 @@ const FRUITLESS_MAX: u32 = 16;
 impl Uring {
     /// Hands over, waits. See [`crate::Io::submit_and_wait`].
     pub(crate) fn begin_turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.adjust_receiving();
+        self.connections.adjust_receiving(&mut self.rings);
         let mut timeout = timeout;
-        for index in 1..self.rings.len() {
-            if self.rings[index].is_behind() {
-                self.rings[index].enter(Some(Duration::ZERO))?;
-                self.note_work(index);
-                if self.rings[index].is_behind() {
+        for index in 1..self.rings.all.len() {
+            if self.rings.all[index].is_behind() {
+                self.rings.all[index].enter(Some(Duration::ZERO))?;
+                self.rings.note_work(index);
+                if self.rings.all[index].is_behind() {
                     timeout = Some(shortage::bounded(timeout));
                 }
             }
         }
-        let idle = self.pending.is_empty()
-            && self.batch_next == self.batch.len()
-            && self.files.is_empty()
-            && self.ready.is_empty();
-        if self.burst != Burst::None {
-            self.follow_burst();
+        let idle = self.completions.pending.is_empty()
+            && self.completions.next == self.completions.batch.len()
+            && self.files.ready.is_empty()
+            && self.rings.ready.is_empty();
+        if self.rings.burst != Burst::None {
+            self.rings.follow_burst(self.completions.next == self.completions.batch.len());
         }
-        self.rings[0].enter(if idle { timeout } else { Some(Duration::ZERO) })?;
-        if !self.passages.is_empty() {
-            self.end_passages();
+        self.rings.all[0].enter(if idle { timeout } else { Some(Duration::ZERO) })?;
+        if !self.connections.passages.is_empty() {
+            self.connections.end_passages(&mut self.rings);
         }
-        self.turn_left = COMPLETIONS_A_TURN_MAX;
-        self.file_steps_left = self.files.len();
+        self.completions.turn_left = COMPLETIONS_A_TURN_MAX;
+        self.files.steps_left = self.files.ready.len();
         Ok(())
     }
 
     /// See [`crate::Io::next_completion`].
     #[inline]
     pub(crate) fn take_completion(&mut self) -> Option<Completion> {
-        while self.turn_left > 0 {
-            if let Some(completion) = self.pending.pop_front() {
+        while self.completions.turn_left > 0 {
+            if let Some(completion) = self.completions.pending.pop_front() {
                 if let Completion::Closed { slot } = completion
-                    && self.placement.capacity.is_connected(slot)
+                    && self.rings.placement.capacity.is_connected(slot)
                 {
-                    self.free.give_back(slot);
+                    self.connections.free.give_back(slot);
                 }
                 return Some(completion);
             }
-            if let Some(entry) = self.batch.get(self.batch_next) {
-                self.batch_next += 1;
-                self.turn_left -= 1;
+            if let Some(entry) = self.completions.batch.get(self.completions.next) {
+                self.completions.next += 1;
+                self.completions.turn_left -= 1;
                 let (token, result, flags) = (entry.user_data(), entry.result(), entry.flags());
                 if let Some(completion) = self.dispatch(token, result, flags) {
                     return Some(completion);
@@ -80,23 +81,23 @@ impl Uring {
 
     /// Copies the next completions out of a ring.
     fn refill(&mut self) -> bool {
-        self.batch.clear();
-        self.batch_next = 0;
-        self.batch_ring = 0;
-        self.rings[0].take_completions(&mut self.batch);
+        self.completions.batch.clear();
+        self.completions.next = 0;
+        self.completions.ring = 0;
+        self.rings.all[0].take_completions(&mut self.completions.batch);
         let mut attempts = 0;
-        while self.batch.is_empty() {
-            let Some(index) = self.ready.pop_front() else { return false };
-            let ring = &mut self.rings[index];
+        while self.completions.batch.is_empty() {
+            let Some(index) = self.rings.ready.pop_front() else { return false };
+            let ring = &mut self.rings.all[index];
             if let Err(error) = ring.enter(Some(Duration::ZERO)) {
                 ring.fail(error);
                 return false;
             }
-            ring.take_completions(&mut self.batch);
-            self.batch_ring = index;
+            ring.take_completions(&mut self.completions.batch);
+            self.completions.ring = index;
             attempts += 1;
-            if !self.batch.is_empty() || attempts < FRUITLESS_MAX {
-                self.note_work(index);
+            if !self.completions.batch.is_empty() || attempts < FRUITLESS_MAX {
+                self.rings.note_work(index);
             }
         }
         true
@@ -108,15 +109,25 @@ impl Uring {
         match operation {
             Operation::Receive | Operation::Send => {}
             Operation::Accept => return self.accepted(index, generation, result, flags),
-            Operation::AcceptCancel => return self.accepts_cancelled(index),
-            Operation::Offer => return self.offered(index, result),
+            Operation::AcceptCancel => {
+                return self.accepting.accepts_cancelled(
+                    &mut self.rings,
+                    &mut self.completions.pending,
+                    index,
+                );
+            }
+            Operation::Offer => {
+                return self.accepting.offered(&mut self.rings, &mut self.completions.pending, index, result);
+            }
             Operation::TakeIn => return self.taken_in(index, generation, result),
             Operation::Wake => return self.woken(flags),
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
-            Operation::BurstTimer => return self.burst_timer_over(),
+            Operation::BurstTimer => return self.rings.burst_timer_over(),
             Operation::CloseSilently | Operation::CancelSilently | Operation::Tune => return None,
-            Operation::Watch | Operation::WatchRoom => return self.watched(operation, index, flags),
+            Operation::Watch | Operation::WatchRoom => {
+                return self.watches.watched(&mut self.rings.all[0], operation, index, flags);
+            }
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),
             Operation::ReceiveCancel => return self.receive_not_cancelled(index, generation),
@@ -130,7 +141,7 @@ impl Uring {
             | Operation::InstallToInspect
             | Operation::Close => {}
         }
-        if self.slots.get(index).generation() != generation {
+        if self.connections.slots.get(index).generation() != generation {
             return came_late(operation);
         }
         if is_divided(token) {
@@ -172,19 +183,12 @@ impl Uring {
 
     fn rings_ready(&mut self, flags: u32) -> Option<Completion> {
         if !cqueue::more(flags) {
-            self.watch_rings();
+            self.rings.watch_others();
         }
-        for index in 1..self.rings.len() {
-            self.note_work(index);
+        for index in 1..self.rings.all.len() {
+            self.rings.note_work(index);
         }
         None
-    }
-
-    /// Notes that a ring other than the first has something to be taken or done.
-    pub(crate) fn note_work(&mut self, index: usize) {
-        if index > 0 && self.rings[index].has_work() && !self.ready.contains(&index) {
-            self.ready.push_back(index);
-        }
     }
 }
 

@@ -14,3 +14,9 @@ pub(crate) struct Watched {
     /// Polls with the kernel.
     pub(crate) polls: u32,
 }
+
+/// All that is watched, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    pub(super) all: Vec<Watched>,
+}
