@@ -19,6 +19,7 @@ mod headings;
 mod lengths;
 mod links;
 mod masking;
+mod methods;
 mod module_file;
 mod modules;
 mod names;
@@ -55,6 +56,7 @@ const RULES: &[Rule] = &[
     Rule { name: "function-length", check: lengths::functions },
     Rule { name: "file-length", check: lengths::files },
     Rule { name: "line-length", check: lengths::lines },
+    Rule { name: "methods", check: methods::check },
     Rule { name: "c-source", check: c_source::check },
     Rule { name: "name", check: names::check },
     Rule { name: "module-file", check: module_file::check },
