@@ -53,7 +53,7 @@ pub(crate) struct Connection {
     session: Session,
     outgoing: Option<Box<Outgoing>>,
     /// Exchanges that are not over at once; they say which protocol is spoken.
-    exchanges: Exchanges,
+    pub(crate) exchanges: Exchanges,
     /// When the send or lingering deadline ends.
     pub(crate) deadline_ms: u64,
     /// Memory of the container in flight.
@@ -147,7 +147,11 @@ impl Connection {
         match self.phase {
             Phase::Open if self.exchanges.http2().is_some() => self.converse_http2(bytes, turn),
             Phase::Open => self.converse(bytes, turn),
-            Phase::Introducing => self.introduce(bytes, turn),
+            Phase::Introducing => {
+                if let Some(rest) = self.be_introduced(bytes, turn) {
+                    self.converse(&rest, turn);
+                }
+            }
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
     }
@@ -161,7 +165,7 @@ impl Connection {
         match &self.exchanges {
             Exchanges::Streams(_) => self.catch_up_http2(turn),
             Exchanges::One(under_way) => {
-                if !under_way.is_nothing() || self.behind || self.has_ended() {
+                if !under_way.is_nothing() || self.behind || self.marks.has_ended() {
                     self.converse(&[], turn);
                 }
             }
@@ -188,12 +192,12 @@ impl Connection {
     /// The session's deadline has passed.
     pub(crate) fn time_out<H: Handler>(&mut self, timeouts: &Timeouts, turn: &mut Turn<'_, H>) {
         if self.has_streams() {
-            let timeouts = *self.timeouts(timeouts);
+            let timeouts = *self.marks.timeouts(timeouts);
             return self.time_out_http2(&timeouts, turn);
         }
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
-        turn.tell_refused(answered, self.owner_of_refused());
+        turn.tell_refused(answered, self.exchanges.owner_of_refused());
         self.put_outgoing(outgoing, turn.spare);
         self.break_exchanges(Ended::BadBody, turn);
         self.converse(&[], turn);
@@ -204,13 +208,18 @@ impl Connection {
     fn converse<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];
-        let written_bytes_max = self.written_bytes_max(turn);
+        // Few while the peer has not taken the answers before.
+        let few_bytes = if self.behind { BEHIND_BYTES_MAX } else { usize::MAX };
+        let written_bytes_max = turn.written_bytes_max.min(few_bytes);
         let mut outgoing = self.outgoing(turn.spare);
         loop {
             if !self.exchanges.are_none() && !self.go_on(&mut input, &mut outgoing, turn) {
                 break;
             }
-            self.behind = self.has_enough(&outgoing, written_bytes_max);
+            // Enough answers stand to be sent, or are being sent.
+            self.behind = self.sending
+                || outgoing.written_bytes() >= written_bytes_max
+                || outgoing.length_bytes() >= OUTGOING_BYTES_MAX;
             if self.behind {
                 // A peer that sends its body first reads nothing meanwhile.
                 self.session.discard(&mut input, turn.now_ms);
@@ -251,7 +260,7 @@ impl Connection {
     /// request already, whoever asks for the first time may not, and is spared the half-close.
     fn begin_ending<H>(&mut self, linger: bool, turn: &Turn<'_, H>) {
         let may_cross = linger || turn.draining || self.marks.has(Marks::ANSWERED);
-        self.phase = Phase::Ending { linger: may_cross && !self.has_ended() };
+        self.phase = Phase::Ending { linger: may_cross && !self.marks.has_ended() };
     }
 
     /// Answers a request that has just come. `is_last`: nothing came behind it.
@@ -267,7 +276,9 @@ impl Connection {
         if turn.draining && is_last {
             self.session.close_after_response();
         }
-        if turn.is_strained(self.is_turned_away()) && self.send_back(request, turn, outgoing) {
+        if turn.is_strained(self.marks.is_turned_away())
+            && life::send_back(&mut self.port(outgoing, turn.now_ms), None, request, turn)
+        {
             return;
         }
         let too_soon = turn.is_too_soon(request);
@@ -286,20 +297,6 @@ impl Connection {
             return life::begin(&mut self.port(outgoing, turn.now_ms), request, &answered, turn);
         }
         turn.context.stats.requests.answered.add(1);
-    }
-
-    /// Bytes of answers that may stand to be sent: few while the peer has not taken the answers before.
-    #[inline]
-    fn written_bytes_max<H>(&self, turn: &Turn<'_, H>) -> usize {
-        if self.behind { turn.written_bytes_max.min(BEHIND_BYTES_MAX) } else { turn.written_bytes_max }
-    }
-
-    /// Enough answers stand to be sent, or are being sent.
-    #[inline]
-    fn has_enough(&self, outgoing: &Outgoing, written_bytes_max: usize) -> bool {
-        self.sending
-            || outgoing.written_bytes() >= written_bytes_max
-            || outgoing.length_bytes() >= OUTGOING_BYTES_MAX
     }
 
     /// What is to be sent now, if anything. At most one send is under way at a time.
@@ -378,16 +375,6 @@ impl Connection {
     #[inline]
     pub(crate) fn has_exchanges(&self) -> bool {
         self.phase == Phase::Open && !self.exchanges.are_none()
-    }
-
-    /// Whether it came when only reserved slots were left.
-    #[inline]
-    fn is_turned_away(&self) -> bool {
-        self.marks.has(Marks::TURNED_AWAY)
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.marks.has(Marks::ENDED)
     }
 
     #[inline]

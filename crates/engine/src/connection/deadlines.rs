@@ -8,17 +8,7 @@ use staunch_protocol::{Deadline, Timeouts};
 use super::marks::Marks;
 use super::{Connection, Phase};
 use crate::exchange::under_way::UnderWay;
-use crate::limits::{LOOK_PART, MARK_BYTES, TURNED_AWAY_MS, UNTOLD_MS};
-
-/// Deadlines of one that is turned away.
-const TURNED_AWAY: Timeouts = Timeouts {
-    header_ms: TURNED_AWAY_MS,
-    keep_alive_ms: TURNED_AWAY_MS,
-    body_ms: TURNED_AWAY_MS,
-    send_ms: TURNED_AWAY_MS,
-    linger_ms: TURNED_AWAY_MS,
-    body_rate_min: 0,
-};
+use crate::limits::{LOOK_PART, MARK_BYTES, UNTOLD_MS};
 
 impl Connection {
     /// The send or lingering deadline runs from now.
@@ -29,7 +19,7 @@ impl Connection {
             return;
         }
         self.marks.clear(Marks::SEEN | Marks::BLIND);
-        self.deadline_ms = now_ms + u64::from(self.timeouts(timeouts).length_ms(deadline));
+        self.deadline_ms = now_ms + u64::from(self.marks.timeouts(timeouts).length_ms(deadline));
     }
 
     /// The peer took so many bytes: the send deadline begins anew, unless the peer is to take a minimum on
@@ -46,7 +36,7 @@ impl Connection {
     /// one of what the peer takes, not of what the kernel takes for it, which reports nothing before there is
     /// room for 128 KiB.
     pub(crate) fn note_taken(&mut self, taken: Option<Taken>, rate_min: u64, now_ms: u64, usual: &Timeouts) {
-        let timeouts = *self.timeouts(usual);
+        let timeouts = *self.marks.timeouts(usual);
         let Some(taken) = taken else {
             if !self.marks.has(Marks::SEEN | Marks::BLIND) {
                 self.marks.set(Marks::BLIND);
@@ -121,28 +111,11 @@ impl Connection {
         }
     }
 
-    /// The kernel is to be asked. Whether it was asked already.
-    pub(crate) fn ask(&mut self) -> bool {
-        let is_asked = self.marks.has(Marks::ASKED);
-        self.marks.set(Marks::ASKED);
-        is_asked
-    }
-
     /// When a send is to be looked at next: a while after its deadline began, and as that passes.
     fn send_look_ms(&self, timeouts: &Timeouts) -> u64 {
         const LATER: u8 = Marks::SEEN | Marks::BLIND | Marks::ASKED | Marks::TURNED_AWAY | Marks::WAITS;
         let is_first = !self.marks.has(LATER);
         if is_first { look_ms(self.deadline_ms, timeouts) } else { self.deadline_ms }
-    }
-
-    /// Whether the kernel is to be asked what the peer has acknowledged before it is cut off.
-    pub(crate) fn is_to_be_asked(&self, deadline: Deadline) -> bool {
-        deadline == Deadline::Send && !self.marks.has(Marks::TURNED_AWAY | Marks::BLIND)
-    }
-
-    #[inline]
-    pub(super) fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
-        if self.marks.has(Marks::TURNED_AWAY) { &TURNED_AWAY } else { usual }
     }
 
     /// The deadline that is running, and when it ends or something is to be looked at before.
@@ -151,11 +124,11 @@ impl Connection {
         match self.phase {
             Phase::Free => None,
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
-            Phase::Open if self.exchanges.http2().is_some() => self.due_http2(self.timeouts(timeouts)),
-            _ if self.sending => Some((self.send_look_ms(self.timeouts(timeouts)), Deadline::Send)),
+            Phase::Open if self.exchanges.http2().is_some() => self.due_http2(self.marks.timeouts(timeouts)),
+            _ if self.sending => Some((self.send_look_ms(self.marks.timeouts(timeouts)), Deadline::Send)),
             Phase::Closing => None,
-            Phase::Open if !self.exchanges.are_none() => self.due_exchanging(self.timeouts(timeouts)),
-            _ => self.session.poll_timeout(self.timeouts(timeouts)),
+            Phase::Open if !self.exchanges.are_none() => self.due_exchanging(self.marks.timeouts(timeouts)),
+            _ => self.session.poll_timeout(self.marks.timeouts(timeouts)),
         }
     }
 }

@@ -124,7 +124,7 @@ impl Port for OnlyPort<'_> {
 impl Connection {
     /// Lends what the life of the only exchange needs.
     pub(super) fn port<'c>(&'c mut self, outgoing: &'c mut Outgoing, now_ms: u64) -> OnlyPort<'c> {
-        let (peer_ended, turned_away) = (self.has_ended(), self.is_turned_away());
+        let (peer_ended, turned_away) = (self.marks.has_ended(), self.marks.is_turned_away());
         let Self { session, exchanges, phase, generation, sending, .. } = self;
         let is_sending = *sending;
         OnlyPort {
@@ -185,7 +185,7 @@ impl Connection {
             Event::BodyEnd => Body::End,
             Event::Close { linger, answered } => {
                 turn.context.stats.connections.rejected.add(u64::from(answered.is_some()));
-                turn.tell_refused(answered, self.owner_of_refused());
+                turn.tell_refused(answered, self.exchanges.owner_of_refused());
                 life::break_off(&mut self.port(outgoing, turn.now_ms), Ended::BadBody, turn);
                 self.begin_ending(linger, turn);
                 return false;

@@ -18,7 +18,6 @@ use super::{Connection, Phase};
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::http2::Http2;
 use crate::exchange::http2_shared::Http2Shared;
-use crate::exchange::open::Ended;
 use crate::exchange::turn::Turn;
 use crate::handler::Handler;
 
@@ -50,7 +49,7 @@ impl Connection {
 
     /// Takes `bytes` in one round of events.
     #[inline(never)]
-    pub(super) fn converse_http2<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
+    pub(crate) fn converse_http2<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         let went = self.with_round(turn, |round, memory| round.go(bytes, memory));
         let Some((behind, closed)) = went else { return };
         self.behind = behind;
@@ -86,13 +85,6 @@ impl Connection {
         self.converse_http2(&[], turn);
     }
 
-    /// The worker is coming to its end: the peer is asked to send no more requests.
-    pub(crate) fn leave_http2<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        if self.has_streams() {
-            self.converse_http2(&[], turn);
-        }
-    }
-
     /// Whether it is idle, and its share in the fields that the worker's connections hold, in bytes; nothing
     /// if it speaks another protocol or is about to end.
     pub(crate) fn fields_share(&self, memory: &WorkerMemory) -> Option<(bool, usize)> {
@@ -112,11 +104,6 @@ impl Connection {
         self.converse_http2(&[], turn);
     }
 
-    /// No exchange will come to its end.
-    pub(super) fn break_streams<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
-        self.with_round(turn, |round, _| round.break_all(why));
-    }
-
     /// Lends the life of the exchange that the turn is for.
     pub(super) fn with_stream<H: Handler>(
         &mut self,
@@ -132,7 +119,7 @@ impl Connection {
     }
 
     /// Lends everything that a round needs.
-    fn with_round<H, R>(
+    pub(super) fn with_round<H, R>(
         &mut self,
         turn: &mut Turn<'_, H>,
         act: impl FnOnce(&mut Round<'_, '_, H>, &mut WorkerMemory) -> R,
@@ -148,8 +135,8 @@ impl Connection {
                 pen: &mut *pen,
                 outgoing: &mut outgoing,
                 is_sending: self.sending,
-                peer_ended: self.has_ended(),
-                turned_away: self.is_turned_away(),
+                peer_ended: self.marks.has_ended(),
+                turned_away: self.marks.is_turned_away(),
                 written_bytes_max: turn.written_bytes_max,
             };
             let result = act(&mut Round { port, turn: &mut *turn }, memory);

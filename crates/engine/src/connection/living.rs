@@ -7,13 +7,12 @@ use staunch_protocol::Request;
 
 use super::http1::OnlyPort;
 use super::{Connection, Phase};
-use crate::exchange::address::{Address, StreamRef};
+use crate::exchange::address::Address;
 use crate::exchange::answer::Answer;
 use crate::exchange::answered::Answered;
 use crate::exchange::exchanges::Exchanges;
 use crate::exchange::life;
 use crate::exchange::open::Ended;
-use crate::exchange::owner::Owner;
 use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
@@ -26,32 +25,6 @@ impl Connection {
         self.generation == address.generation
             && self.phase == Phase::Open
             && under_way.is_some_and(|under_way| !under_way.is_nothing())
-    }
-
-    /// The part of the handler to which an exchange under way belongs.
-    pub(crate) fn owner(&self, stream: StreamRef) -> Option<Owner> {
-        self.exchanges.find(stream).and_then(UnderWay::owner)
-    }
-
-    /// The part of the handler that hears by its refusal that the only exchange is over. That of a request
-    /// that is read hears it as that peer leaves.
-    pub(super) fn owner_of_refused(&self) -> Option<Owner> {
-        self.exchanges.one().filter(|under_way| !under_way.is_reading()).and_then(UnderWay::owner)
-    }
-
-    /// Whether a request waits for mail.
-    pub(crate) fn is_waiting(&self, stream: StreamRef) -> bool {
-        self.exchanges.find(stream).is_some_and(UnderWay::is_waiting)
-    }
-
-    /// Whether a request is read that has no answer yet.
-    pub(crate) fn is_reading(&self, stream: StreamRef) -> bool {
-        self.exchanges.find(stream).is_some_and(UnderWay::is_reading)
-    }
-
-    /// Whether an answer goes on.
-    pub(crate) fn is_open(&self, stream: StreamRef) -> bool {
-        self.exchanges.find(stream).is_some_and(UnderWay::is_open)
     }
 
     /// The handler is asked by `ask` about the request that waits.
@@ -98,7 +71,9 @@ impl Connection {
         match self.exchanges {
             Exchanges::One(UnderWay::Nothing) => {}
             Exchanges::One(_) => self.lend_only(turn, |port, turn| life::break_off(port, why, turn)),
-            Exchanges::Streams(_) => self.break_streams(why, turn),
+            Exchanges::Streams(_) => {
+                self.with_round(turn, |round, _| round.break_all(why));
+            }
         }
     }
 

@@ -2,6 +2,20 @@
 //!
 //! It must never decide anything.
 
+use staunch_protocol::{Deadline, Timeouts};
+
+use crate::limits::TURNED_AWAY_MS;
+
+/// Deadlines of one that is turned away.
+const TURNED_AWAY: Timeouts = Timeouts {
+    header_ms: TURNED_AWAY_MS,
+    keep_alive_ms: TURNED_AWAY_MS,
+    body_ms: TURNED_AWAY_MS,
+    send_ms: TURNED_AWAY_MS,
+    linger_ms: TURNED_AWAY_MS,
+    body_rate_min: 0,
+};
+
 /// A set of the constants here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marks(u8);
@@ -49,5 +63,35 @@ impl Marks {
     #[inline]
     pub(crate) fn rests(self) -> bool {
         self.0 & (Self::KEEPS_LITTLE | Self::WAITS) == Self::KEEPS_LITTLE
+    }
+
+    /// Whether the peer will send no more.
+    #[inline]
+    pub(crate) fn has_ended(self) -> bool {
+        self.has(Self::ENDED)
+    }
+
+    /// Whether the connection came when only reserved slots were left.
+    #[inline]
+    pub(crate) fn is_turned_away(self) -> bool {
+        self.has(Self::TURNED_AWAY)
+    }
+
+    /// Notes that the kernel is asked. Whether it was asked already.
+    pub(crate) fn ask(&mut self) -> bool {
+        let is_asked = self.has(Self::ASKED);
+        self.set(Self::ASKED);
+        is_asked
+    }
+
+    /// Whether the kernel is to be asked what the peer has acknowledged before it is cut off.
+    pub(crate) fn want_a_look(self, deadline: Deadline) -> bool {
+        deadline == Deadline::Send && !self.has(Self::TURNED_AWAY | Self::BLIND)
+    }
+
+    /// How long the peer may take.
+    #[inline]
+    pub(super) fn timeouts(self, usual: &Timeouts) -> &Timeouts {
+        if self.is_turned_away() { &TURNED_AWAY } else { usual }
     }
 }

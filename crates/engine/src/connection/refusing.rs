@@ -3,26 +3,16 @@
 //!
 //! It must never be on the way of a request that is answered as it wants.
 
-use staunch_netio::Outgoing;
+use staunch_protocol::Status;
 use staunch_protocol::http1::authority_in;
 use staunch_protocol::proxy::{Introduction, read_introduction};
-use staunch_protocol::{Request, Status};
 
 use super::{Connection, Phase};
 use crate::clients::TOO_MANY_CONNECTIONS;
-use crate::exchange::life;
 use crate::exchange::turn::Turn;
 use crate::handler::Handler;
 
 impl Connection {
-    /// The first bytes are the proxy's, and requests follow.
-    #[cold]
-    pub(super) fn introduce<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
-        if let Some(rest) = self.be_introduced(bytes, turn) {
-            self.converse(&rest, turn);
-        }
-    }
-
     /// The first bytes are the proxy's. Gives what came behind its word, once that is whole and the client is
     /// welcome.
     #[cold]
@@ -82,16 +72,5 @@ impl Connection {
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
         turn.tell(None, status, body.len(), None);
-    }
-
-    /// Answers the request last given by telling it to come back, if it has to be.
-    #[cold]
-    pub(super) fn send_back<H: Handler>(
-        &mut self,
-        request: &Request<'_>,
-        turn: &mut Turn<'_, H>,
-        outgoing: &mut Outgoing,
-    ) -> bool {
-        life::send_back(&mut self.port(outgoing, turn.now_ms), None, request, turn)
     }
 }

@@ -5,6 +5,7 @@
 
 use super::address::StreamRef;
 use super::http2::Http2;
+use super::owner::Owner;
 use super::under_way::UnderWay;
 
 /// The exchanges of a connection that are not over at once.
@@ -81,6 +82,32 @@ impl Exchanges {
             Self::One(under_way) => Some(under_way),
             Self::Streams(http2) => Some(&http2.stream(stream.number()?)?.under_way),
         }
+    }
+
+    /// The part of the handler to which an exchange under way belongs.
+    pub(crate) fn owner(&self, stream: StreamRef) -> Option<Owner> {
+        self.find(stream).and_then(UnderWay::owner)
+    }
+
+    /// The part of the handler that hears by its refusal that the only exchange is over. That of a request
+    /// that is read hears it as that peer leaves.
+    pub(crate) fn owner_of_refused(&self) -> Option<Owner> {
+        self.one().filter(|under_way| !under_way.is_reading()).and_then(UnderWay::owner)
+    }
+
+    /// Whether a request waits for mail.
+    pub(crate) fn is_waiting(&self, stream: StreamRef) -> bool {
+        self.find(stream).is_some_and(UnderWay::is_waiting)
+    }
+
+    /// Whether a request is read that has no answer yet.
+    pub(crate) fn is_reading(&self, stream: StreamRef) -> bool {
+        self.find(stream).is_some_and(UnderWay::is_reading)
+    }
+
+    /// Whether an answer goes on.
+    pub(crate) fn is_open(&self, stream: StreamRef) -> bool {
+        self.find(stream).is_some_and(UnderWay::is_open)
     }
 
     /// Memory that they take beside themselves, in bytes.

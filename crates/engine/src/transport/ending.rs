@@ -28,7 +28,7 @@ pub(crate) enum PeerEnd {
 impl<I: Io> Transport<I> {
     /// Everything is sent and nothing more will be read. A secured peer is told so within its records first.
     pub(super) fn say_farewell(&mut self, slot: Slot, linger: bool) -> Handed {
-        let mut lingers = linger && !self.connections[slot as usize].has_ended();
+        let mut lingers = linger && !self.connections[slot as usize].marks.has_ended();
         if self.wire(slot) == Wire::Secured {
             if !self.secured.has_keys(slot) {
                 lingers &= self.secured.is_given_up(slot);
@@ -91,7 +91,7 @@ impl<I: Io> Transport<I> {
             return None;
         }
         // The peer announced its end by an alert before, and the session knows.
-        if connection.has_ended() {
+        if connection.marks.has_ended() {
             return Some(PeerEnd::Known);
         }
         self.stats.tls.truncated.add(1);

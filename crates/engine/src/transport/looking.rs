@@ -15,10 +15,10 @@ impl<I: Io> Transport<I> {
     /// what the peer has acknowledged.
     pub(crate) fn look_first(&mut self, slot: Slot, deadline: Deadline) -> bool {
         let connection = &mut self.connections[slot as usize];
-        if connection.leaving || !connection.is_to_be_asked(deadline) {
+        if connection.leaving || !connection.marks.want_a_look(deadline) {
             return false;
         }
-        if !connection.ask() {
+        if !connection.marks.ask() {
             self.io.inspect(slot);
         }
         true

@@ -152,7 +152,7 @@ impl<I: Io> Transport<I> {
             connection.paused = !connection.paused;
             if connection.paused {
                 self.io.pause(slot);
-            } else if !connection.has_ended() {
+            } else if !connection.marks.has_ended() {
                 self.io.receive(slot);
             }
         }

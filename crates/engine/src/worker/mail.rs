@@ -24,10 +24,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if !connection.is_under_way(address) {
                 continue;
             }
-            if connection.is_open(address.stream) || connection.is_reading(address.stream) {
-                let owner = connection.owner(address.stream).unwrap_or_default();
+            if connection.exchanges.is_open(address.stream) || connection.exchanges.is_reading(address.stream)
+            {
+                let owner = connection.exchanges.owner(address.stream).unwrap_or_default();
                 self.handler.mail(owner, letter, &self.transport.outbox);
-            } else if connection.is_waiting(address.stream) && !self.has_no_memory_for(slot) {
+            } else if connection.exchanges.is_waiting(address.stream) && !self.has_no_memory_for(slot) {
                 let (connection, mut turn, _) = self.lend_to(address);
                 connection
                     .resume(|handler, request, answer| handler.resume(letter, request, answer), &mut turn);
@@ -60,7 +61,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 continue;
             }
             let connection = &self.transport.connections[address.slot as usize];
-            if connection.is_open(address.stream) || !self.has_no_memory_for(address.slot) {
+            if connection.exchanges.is_open(address.stream) || !self.has_no_memory_for(address.slot) {
                 let (connection, mut turn, _) = self.lend_to(address);
                 connection.wake(&mut turn);
                 self.flush(address.slot);

@@ -42,7 +42,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for slot in 0..self.transport.connections.len() {
             if self.transport.connections[slot].has_streams() {
                 let (connection, mut turn, _) = self.lend(slot as Slot);
-                connection.leave_http2(&mut turn);
+                // The session asks the peer to send no more requests.
+                connection.converse_http2(&[], &mut turn);
                 self.flush(slot as Slot);
             }
         }

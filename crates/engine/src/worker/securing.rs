@@ -149,7 +149,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// The session has what came. `is_end`: the peer has said that it will send no more.
     fn go_on_opened(&mut self, slot: Slot, is_end: bool) {
-        if is_end && !self.transport.connections[slot as usize].has_ended() {
+        if is_end && !self.transport.connections[slot as usize].marks.has_ended() {
             let (connection, mut turn, _) = self.lend(slot);
             connection.end(&mut turn);
         }

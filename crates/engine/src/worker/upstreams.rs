@@ -24,7 +24,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let (upstream, exchange) = self.transport.outbox.upstreams().tie(index);
         let open = exchange.filter(|address| {
             let connection = self.transport.connections.get(address.slot as usize);
-            connection.is_some_and(|it| it.is_under_way(*address) && it.is_open(address.stream))
+            connection.is_some_and(|it| it.is_under_way(*address) && it.exchanges.is_open(address.stream))
         });
         match open {
             Some(address) => {

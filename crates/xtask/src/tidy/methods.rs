@@ -25,12 +25,6 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
         90,
         "events of one handler for three kinds of readers; each kind is to become a part of its own",
     ),
-    (
-        "crates/engine/src/connection.rs",
-        "Connection",
-        76,
-        "a slot of 128 bytes has no room for parts with a padding of their own",
-    ),
 ];
 
 /// A place where a type is declared.

@@ -16,7 +16,7 @@ use crate::exchange::turn::Turn;
 use crate::handler::{Body, Handler};
 
 /// What is lent to a round.
-pub(super) struct Round<'r, 't, H> {
+pub(in crate::connection) struct Round<'r, 't, H> {
     pub(super) port: StreamPort<'r>,
     pub(super) turn: &'r mut Turn<'t, H>,
 }
@@ -151,7 +151,7 @@ impl<'r, 't, H: Handler> Round<'r, 't, H> {
     }
 
     /// No exchange will come to its end.
-    pub(super) fn break_all(&mut self, why: Ended) {
+    pub(in crate::connection) fn break_all(&mut self, why: Ended) {
         for number in self.port.pen.http2.streams.numbers() {
             let (port, turn) = self.at(number);
             life::break_off(port, why, turn);
