@@ -139,7 +139,7 @@ impl Scene {
 #[test]
 fn buffers_of_a_burst_are_given_back_and_taken_again() {
     let Some(mut scene) = Scene::of(128, Duration::from_millis(200)) else { return };
-    if !scene.io.features.defer_taskrun {
+    if !scene.io.rings.features.defer_taskrun {
         return;
     }
     let first = scene.io.receive_buffers();
@@ -171,7 +171,7 @@ fn an_accept_that_overtakes_the_linked_close_of_its_descriptor_ends_the_former_c
     scene.send_last(slot);
     let generation = scene.io.connections.slots.get(slot).generation();
     // The accept's completion, then that of the close which made room for it.
-    scene.io.turn_left = 1;
+    scene.io.completions.turn_left = 1;
     assert!(scene.io.dispatch(pack(Operation::Accept, 0, 0), slot as i32, 2).is_none());
     assert_eq!(scene.end_of(slot), 0);
     let accepted = scene.next();
