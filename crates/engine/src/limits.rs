@@ -24,8 +24,9 @@ pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
 /// So much of a body that goes on may stand to be sent before its handler is told to stop: what a connection
 /// carries in flight to a peer that is near, while the next pieces are made.
 pub(crate) const OPEN_ROOM_BYTES: u64 = 64 * 1024;
-/// Room for a body that goes on, which a container gets at once when there is more of that than of a head: what
-/// may stand, and a piece that begins below that. Doubling instead would move it, beyond what the allocator keeps.
+/// Room for a body that goes on, which a container gets at once when there is more of that than of a head:
+/// what may stand, and a piece that begins below that. Doubling instead would move it, beyond what the
+/// allocator keeps.
 pub(crate) const STREAMED_BYTES: usize = OPEN_ROOM_BYTES as usize + 8 * 1024;
 /// An answer whose handler has pushed so much beyond that is given up.
 pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;

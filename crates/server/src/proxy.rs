@@ -26,6 +26,7 @@ mod shared;
 mod shares;
 mod sticky;
 mod trouble;
+mod tunnel;
 mod verdict;
 mod wire;
 mod worker;

@@ -202,7 +202,7 @@ impl Open<'_> {
     }
 
     /// The request is needed no more: it is given back with all that is held for the exchange beside its
-    /// slot, and its end is told without it. For an answer that goes on for long, without a length of its body,
+    /// slot, and its end is told without it. For an answer that goes on for long, whose body has no length,
     /// and of which nothing is noted as held at present. Nothing happens in HTTP/2.
     pub fn release_request(&mut self) {
         self.state.releases_request = true;

@@ -300,6 +300,26 @@ impl RelayedAnswer {
         }
     }
 
+    /// Sends of what is kept as much as there is room for, and takes more from the link if `kept_max` bytes
+    /// are not exceeded. Whether nothing more is taken from now on.
+    pub(super) fn flow(&mut self, link: Option<Upstream>, kept_max: usize, open: &mut Open<'_>) -> bool {
+        self.pour(open);
+        open.note_held(self.kept_bytes);
+        let Some(link) = link else { return false };
+        let was_held = self.is_held;
+        if self.kept_bytes > kept_max {
+            self.is_held = true;
+        } else if self.kept_bytes <= kept_max / 2 {
+            self.is_held = false;
+        }
+        match (was_held, self.is_held) {
+            (false, true) => open.outbox().upstreams().hold(link),
+            (true, false) => open.outbox().upstreams().go_on(link),
+            (true, true) | (false, false) => {}
+        }
+        !was_held && self.is_held
+    }
+
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }

@@ -17,6 +17,7 @@ use super::config::{ProxyApplication, ProxyConfig};
 use super::figures::{ProxyFigures, ProxyServerFigures};
 use super::mail::ProxyMail;
 use super::shares::{ClientsSeen, ExcessCounts};
+use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
 use crate::mail::Mail;
 use crate::owner::OwnerPart;
 use crate::problem::Problems;
@@ -241,6 +242,11 @@ impl ProxyShared {
         } else {
             self.held_bytes.fetch_sub((before_bytes - bytes) as u64, Relaxed);
         }
+    }
+
+    /// Bytes of an answer that are kept for a slow client before no more are taken from its server.
+    pub(super) fn answer_bytes_max(&self) -> usize {
+        if self.has_room() { PROXY_ANSWER_BYTES_KEPT } else { PROXY_ANSWER_BYTES_MIN }
     }
 
     /// Whether more may be held for slow clients.

@@ -1,8 +1,8 @@
 //! A worker's part of the proxy, which the engine asks about exchanges and links.
 //!
 //! A worker's part must never wait. `bodies` has the bodies of requests, `placing` asks for places, `hearing`
-//! takes what comes on links, `answering` answers clients, `tunnels` has what follows another protocol, `sharing`
-//! counts what clients hold.
+//! takes what comes on links, `answering` answers clients, `tunnels` has exchanges that speak another
+//! protocol, `sharing` counts what clients hold.
 
 mod answering;
 mod bodies;
@@ -15,18 +15,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading, Upstream};
+use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading};
 use staunch_protocol::{Request, Status};
 
-use self::tunnels::Tunnel;
 use super::application::Application;
-use super::exchange::{Asker, Failure, ForwardStage, Forwarded, RelayedAnswer};
+use super::exchange::{Asker, Failure, ForwardStage, Forwarded};
 use super::journey::Journey;
 use super::links::Links;
 use super::shared::ProxyShared;
 use super::shares::LinkShares;
 use super::sticky::Numbers;
-use crate::limits::{PROXY_ANSWER_BYTES_KEPT, PROXY_ANSWER_BYTES_MIN};
+use super::tunnel::Tunnel;
 use crate::owner::OwnerPart;
 use crate::scripts::ScriptCall;
 
@@ -243,32 +242,10 @@ impl ProxyWorker {
             ForwardStage::AtWork(_, link, _) => Some(link),
             ForwardStage::Apart | ForwardStage::InLine(_) | ForwardStage::Placed(..) => None,
         };
-        let begins_to_hold = self.pour_answer(&mut forwarded.answer, link, open);
+        let begins_to_hold = forwarded.answer.flow(link, self.shared.answer_bytes_max(), open);
         if begins_to_hold {
             self.free_place_beside(forwarded, true);
         }
-    }
-
-    /// Sends what is kept of an answer, and takes more from its link if there is little. Whether nothing more is
-    /// taken from now on.
-    fn pour_answer(&self, answer: &mut RelayedAnswer, link: Option<Upstream>, open: &mut Open<'_>) -> bool {
-        answer.pour(open);
-        let kept_bytes = answer.kept_bytes();
-        open.note_held(kept_bytes);
-        let Some(link) = link else { return false };
-        let kept_max = if self.shared.has_room() { PROXY_ANSWER_BYTES_KEPT } else { PROXY_ANSWER_BYTES_MIN };
-        let was_held = answer.is_held;
-        if kept_bytes > kept_max {
-            answer.is_held = true;
-        } else if kept_bytes <= kept_max / 2 {
-            answer.is_held = false;
-        }
-        match (was_held, answer.is_held) {
-            (false, true) => open.outbox().upstreams().hold(link),
-            (true, false) => open.outbox().upstreams().go_on(link),
-            (true, true) | (false, false) => {}
-        }
-        !was_held && answer.is_held
     }
 
     /// The client of a request has left.

@@ -9,7 +9,7 @@ use super::masking;
 
 /// Folders that hold nothing written by hand, or what is wrong on purpose.
 const SKIPPED_FOLDERS: &[&str] =
-    &["target", "canaries", "results", "corpus", "artifacts", "node_modules", "venv"];
+    &["target", "canaries", "results", "runs", "corpus", "artifacts", "node_modules", "venv"];
 /// Folders with a leading dot that are ours.
 const DOT_FOLDERS: &[&str] = &[".ci", ".cargo", ".github"];
 

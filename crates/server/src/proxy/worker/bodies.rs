@@ -62,8 +62,8 @@ impl ProxyWorker {
 
     /// Some of the body has come of a request whose answer has begun.
     pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        if self.take_from_client(body, open) {
-            return;
+        if let Some(tunnel) = self.tunnels.get_mut(&open.address()) {
+            return tunnel.hear_client(body, open);
         }
         let Some(forwarded) = self.exchanges.get_mut(&open.address()) else { return };
         forwarded.body.has_ended |= body == Body::End;
