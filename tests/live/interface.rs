@@ -168,9 +168,12 @@ fn types_of_the_client_name_what_it_has() {
         let named = words.filter(|word| !word.starts_with(['/', '*']));
         named.filter_map(|word| word.split_once(colon)).map(|(name, _)| name.to_owned()).collect()
     };
-    let defaults = names(between(client, "this.options = {", "...given"), ": ");
-    let options = names(between(types, "export interface Options {", "\n}"), "?: ");
-    assert_eq!(options, defaults);
+    let mut settable = names(between(client, "this.options = {", "...given"), ": ");
+    settable.extend(between(client, "constructor({ ", ", ...given })").split(", ").map(str::to_owned));
+    let lines = between(types, "export interface Options {", "\n}").lines().map(str::trim);
+    let options: BTreeSet<String> =
+        lines.filter_map(|line| line.split_once("?: ")).map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(options, settable);
     let status = names(between(client, "this.status = { state: \"idle\", transport: this", "};"), ": ");
     let named = names(between(types, "export interface Status {", "\n}"), ": ");
     assert!(status.iter().all(|name| named.contains(name)), "{status:?} {named:?}");

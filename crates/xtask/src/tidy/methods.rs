@@ -70,11 +70,8 @@ fn owner<'d>(declared: &'d [Declared<'d>], name: &str, path: &str) -> Option<&'d
 
 fn declared(source: &Source) -> impl Iterator<Item = Declared<'_>> {
     source.code_lines().filter(|(line, _)| !source.is_inner_test(*line)).filter_map(|(line, text)| {
-        let text = text.strip_prefix("pub").map_or(text, |rest| match rest.strip_prefix('(') {
-            Some(inside) => inside.split_once(')').map_or(rest, |(_, behind)| behind),
-            None => rest,
-        });
-        let rest = ["struct ", "enum "].iter().find_map(|word| text.trim_start().strip_prefix(word))?;
+        let text = without_visibility(text);
+        let rest = ["struct ", "enum "].iter().find_map(|word| text.strip_prefix(word))?;
         Some(Declared { name: first_word(rest)?, path: &source.path, line })
     })
 }
@@ -119,10 +116,15 @@ fn implemented(line: &str) -> Option<&str> {
 /// Whether a function begins on this line, one step in.
 fn is_method(line: &str) -> bool {
     let Some(text) = line.strip_prefix("    ").filter(|text| !text.starts_with(' ')) else { return false };
-    let mut words = text.split_whitespace().skip_while(|word| {
-        word.starts_with("pub") || matches!(*word, "const" | "async" | "unsafe" | "crate)" | "super)")
-    });
-    words.next() == Some("fn")
+    let mut words = without_visibility(text).split_whitespace();
+    words.find(|word| !matches!(*word, "const" | "async" | "unsafe")) == Some("fn")
+}
+
+/// A declaration behind its `pub`, `pub(crate)` and the like.
+fn without_visibility(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("pub") else { return text };
+    let behind = rest.strip_prefix('(').and_then(|inside| inside.split_once(')'));
+    behind.map_or(rest, |(_, behind)| behind).trim_start()
 }
 
 fn first_word(text: &str) -> Option<&str> {
