@@ -12,6 +12,7 @@ mod fastcgi_hostile;
 mod hostile;
 mod log;
 mod names;
+mod parting;
 mod passing;
 mod php;
 mod rules;

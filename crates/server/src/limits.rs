@@ -219,6 +219,9 @@ pub(crate) const PROXY_CLIENT_LINE_MIN: u32 = 1;
 /// Part of the links of a worker that a client does not get if it is the only one: whoever comes next finds
 /// room, and a load balancer that is this client loses no more than an eighth.
 pub(crate) const PROXY_LINKS_RESERVED_PART: u32 = 8;
+/// A part of the links that is kept for requests that take a place: half of what is kept from a client alone,
+/// so that the next one finds room for a WebSocket as well.
+pub(crate) const PROXY_LINKS_PLACED_PART: u32 = 16;
 /// Time for which another client counts as being there, in milliseconds. A client that holds links for long
 /// must not have all of them because the others paused; people come back to a page within minutes.
 pub(crate) const PROXY_OTHERS_SEEN_MS: u64 = 10 * 60 * 1_000;

@@ -8,6 +8,7 @@ use staunch_engine::{PlacesLimit, Target, TargetAddress, UpstreamTimeouts};
 
 use super::sticky::ProxySticky;
 use crate::config::ProxyWire;
+use crate::limits::PROXY_LINKS_PLACED_PART;
 
 /// An application, by the servers that it has at present.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +84,12 @@ pub struct ProxyConfig {
 }
 
 impl ProxyConfig {
+    /// Links of a worker whose exchanges may be worked on beside the places: others are kept for what takes a
+    /// place.
+    pub(super) fn beside_max(&self) -> u32 {
+        self.links_max - self.links_max / PROXY_LINKS_PLACED_PART
+    }
+
     /// Deadlines of a link that serves an exchange.
     pub(super) fn at_work(&self) -> UpstreamTimeouts {
         UpstreamTimeouts { connect_ms: self.connect_ms, send_ms: self.send_ms, receive_ms: self.answer_ms }

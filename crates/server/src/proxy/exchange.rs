@@ -38,6 +38,8 @@ pub(super) struct Forwarded {
     pub(super) is_guarded: bool,
     /// Whether it asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
     pub(super) asks_upgrade: bool,
+    /// Whether the answer is a stream of events.
+    pub(super) is_events: bool,
     /// Whether it is worked on beside the places of its server.
     pub(super) is_beside: bool,
     pub(super) stage: ForwardStage,
@@ -167,6 +169,7 @@ impl Forwarded {
             is_guarded: false,
             asks_upgrade: call.is_none() && asks_upgrade(request),
             call,
+            is_events: false,
             is_beside: false,
             stage: ForwardStage::Apart,
             stay: None,
@@ -257,6 +260,7 @@ impl Forwarded {
 fn asks_upgrade(request: &Request<'_>) -> bool {
     let mut options = request.values(b"connection").flat_map(|value| value.split(|byte| *byte == b','));
     request.version == Version::Http11
+        && request.method == Method::Get
         && request.content == BodyIn::None
         && request.values(b"upgrade").any(|value| value.eq_ignore_ascii_case(b"websocket"))
         && options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))

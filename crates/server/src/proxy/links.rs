@@ -182,7 +182,7 @@ impl Links {
         self.forget(upstream)?.secured
     }
 
-    /// A tunnel closes its link, as [`Links::close`] has it.
+    /// A tunnel closes its link behind what stands to be sent, and by TLS behind the word that it ends.
     pub(super) fn take_back(
         &mut self,
         upstream: Upstream,
@@ -190,7 +190,10 @@ impl Links {
         outbox: &Outbox,
     ) {
         self.forget_given();
-        hang_up(upstream, session, outbox);
+        match session {
+            Some(session) => hang_up(upstream, Some(session), outbox),
+            None => outbox.upstreams().close_after_sending(upstream),
+        }
     }
 
     /// The link of a tunnel is closed with its exchange.

@@ -232,8 +232,9 @@ impl LineShares {
         let desk = self.desk();
         let held = desk.holders.of(owner);
         let is_excess = held >= (desk.room / PROXY_CLIENT_PART).max(PROXY_CLIENT_LINE_MIN);
-        if is_excess {
-            // The room is kept for others as long as this client would take it.
+        let others = desk.holders.all - held;
+        if is_excess && others > 0 && desk.holders.all >= desk.room - desk.room / PROXY_CLIENT_PART {
+            // Room is kept for the others as long as this client would take it and they need it.
             self.crowded_ms.store(now_ms.max(1), Relaxed);
         }
         is_excess.then_some(Excess { held, of: desk.room })
@@ -317,8 +318,26 @@ mod tests {
         (0..16).for_each(|_| line.leave(Some(greedy)));
         assert_eq!(line.excess(greedy, true, 1_002), None, "less than a quarter");
         line.enter(Some(greedy));
-        assert!(line.excess(greedy, true, 2_000).is_some(), "renewed by each excess");
-        assert!(line.excess(greedy, true, 2_999).is_some());
-        assert_eq!(line.excess(greedy, true, 2_999 + PROXY_LINE_CROWDED_MS), None, "over by itself");
+        (0..10).for_each(|_| line.enter(Some(other)));
+        assert!(
+            line.excess(greedy, true, 1_999).is_some(),
+            "renewed by each excess while others fill the line"
+        );
+        assert!(line.excess(greedy, true, 2_998).is_some());
+        line.leave(Some(other));
+        assert!(line.excess(greedy, true, 3_997).is_some());
+        assert_eq!(line.excess(greedy, true, 2_998 + PROXY_LINE_CROWDED_MS), None, "the others need less");
+    }
+
+    #[test]
+    fn a_line_that_was_full_when_it_was_short_holds_nobody_back_for_long() {
+        let greedy = owner("192.0.2.1");
+        let line = LineShares::default();
+        line.enter(Some(greedy));
+        line.note_full(1_000);
+        for now_ms in 1_001..1_000 + PROXY_LINE_CROWDED_MS {
+            assert!(line.excess(greedy, true, now_ms).is_some());
+        }
+        assert_eq!(line.excess(greedy, true, 1_000 + PROXY_LINE_CROWDED_MS), None);
     }
 }

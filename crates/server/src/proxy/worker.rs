@@ -233,6 +233,10 @@ impl ProxyWorker {
         }
         let Some(mut forwarded) = self.exchanges.remove(&open.address()) else { return };
         self.pour(&mut forwarded, open);
+        if forwarded.is_events && open.peer_has_ended() {
+            // A stream may be silent for long: that its reader is gone is told here alone.
+            open.abort();
+        }
         self.keep(open.address(), forwarded);
     }
 

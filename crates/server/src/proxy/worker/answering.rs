@@ -18,6 +18,7 @@ impl ProxyWorker {
         answer: Answer<'_>,
     ) -> Answered {
         let address = answer.address();
+        forwarded.is_events = forwarded.is_stream() && !forwarded.answer.is_held;
         let Some(head) = forwarded.answer.head.take() else {
             self.keep(address, forwarded);
             return answer.later();
@@ -64,7 +65,7 @@ impl ProxyWorker {
     ) -> Answered {
         let (problem, further) = match failure {
             Failure::Crowded { spread_s } => (Problem::Crowded, format!("Retry-After: {spread_s}\r\n")),
-            Failure::Excess => (Problem::TooMany, "Retry-After: 1\r\n".to_owned()),
+            Failure::Excess => (Problem::TooMany, String::new()),
             Failure::NoLink => (Problem::Crowded, "Retry-After: 1\r\n".to_owned()),
             Failure::Unreachable => (Problem::Unreachable, String::new()),
             Failure::BadAnswer => (Problem::BadAnswer, String::new()),

@@ -149,6 +149,11 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Excess);
             return self.give_back(&server, GivenBack::Beside);
         }
+        if forwarded.asks_upgrade && self.beside >= self.shared.config.beside_max() {
+            // A WebSocket would hold its place for as long as its client likes.
+            forwarded.failure = Some(Failure::NoLink);
+            return self.give_back(&server, GivenBack::Beside);
+        }
         let shared = Arc::clone(&self.shared);
         let link = self.links.open(&server, address, forwarded, &shared, self.unix_s, outbox);
         let Some(link) = link else {
@@ -167,11 +172,11 @@ impl ProxyWorker {
         }
     }
 
-    /// Work goes on beside the places, for as long as its client likes: at most half of the links do so.
-    /// The time until now counts as that of an answer if one `has_begun`.
+    /// Work goes on beside the places, for as long as its client likes, as far as there are links for it. The
+    /// time until now counts as that of an answer if one `has_begun`.
     pub(super) fn free_place_beside(&mut self, forwarded: &mut Forwarded, has_begun: bool) {
         let has_place = matches!(forwarded.stage, ForwardStage::AtWork(_, _, Some(_)));
-        if has_place && self.beside < self.shared.config.links_max.div_ceil(2) {
+        if has_place && self.beside < self.shared.config.beside_max() {
             self.beside += 1;
             forwarded.is_beside = true;
             self.free_place(forwarded, has_begun);

@@ -73,12 +73,11 @@ impl ProxyWorker {
         let FarEnd { server, link, mut secured, placed_at_ms, .. } = far_end;
         let held = tunnel.held.get_or_insert_default();
         (held.has_ended, held.is_cut) = (trouble.is_none(), trouble.is_some());
-        self.note_health(&server, trouble.is_some_and(|trouble| !trouble.is_full()));
-        if let Some(trouble) = trouble {
-            trouble.count(server.get(), true);
+        // The server has answered; how a client and an application part says nothing of it.
+        server.get().counts.answers.fetch_add(1, Relaxed);
+        self.note_health(&server, false);
+        if let Some(trouble) = trouble.filter(|trouble| !trouble.is_end()) {
             self.tell_operator(&server, trouble);
-        } else {
-            server.get().counts.answers.fetch_add(1, Relaxed);
         }
         match placed_at_ms {
             Some(since_ms) if trouble.is_none() => self.give_back_answered(&server, since_ms),
