@@ -159,6 +159,11 @@ mod tests {
         }
     }
 
+    fn idle_and_leaving(pool: &WorkerPool) -> (usize, usize) {
+        let state = pool.lock();
+        (state.idle.len(), state.leaving)
+    }
+
     #[test]
     fn the_first_to_come_is_the_first_to_be_served() {
         let pool = WorkerPool::new(1, Duration::from_millis(1), Work::Sleep);
@@ -186,12 +191,12 @@ mod tests {
         let pool = WorkerPool::new(3, Duration::from_millis(1), Work::Sleep);
         let at_work = [pool.take_worker(), pool.take_worker()];
         pool.set_workers(1);
-        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (0, 1));
+        assert_eq!(idle_and_leaving(&pool), (0, 1));
         pool.set_workers(4);
-        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (2, 0));
+        assert_eq!(idle_and_leaving(&pool), (2, 0));
         pool.set_workers(2);
         at_work.into_iter().for_each(|worker| pool.release_worker(worker));
-        assert_eq!((pool.lock().idle.len(), pool.lock().leaving), (2, 0));
+        assert_eq!(idle_and_leaving(&pool), (2, 0));
     }
 
     #[test]

@@ -129,8 +129,14 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     for case in CASES {
         let name = case.name;
         setting.step(name);
-        let without = case.without.as_ref().map_or(Ok(0.0), |work| program.each(work, name, setting))?;
-        let each = program.each(&case.work, name, setting)? - without;
+        let limit = recorded.get(name).map(|recorded| (recorded * GROWTH_MAX).ceil());
+        let mut each = program.each_of(&case, setting)?;
+        if !setting.record && limit.is_some_and(|limit| each > limit) {
+            // Starts that differ by much are rare: of three counts at most one has them.
+            let mut counts = [each, program.each_of(&case, setting)?, program.each_of(&case, setting)?];
+            counts.sort_by(f64::total_cmp);
+            each = counts[1];
+        }
         outcome.add(name, MEASURE, "", each);
         counted.insert(name.to_owned(), each.round());
         let words = format!("{MEASURE}, {name}");
@@ -138,7 +144,6 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
             let promise = format!("{words}, whatever was recorded");
             outcome.bars.push(Bar::judge("staunch", &promise, Direction::AtMost, limit, "", vec![each]));
         }
-        let limit = recorded.get(name).map(|recorded| recorded * GROWTH_MAX);
         let samples = if limit.is_some() || setting.record { vec![each] } else { Vec::new() };
         let limit = if setting.record { each * GROWTH_MAX } else { limit.unwrap_or(0.0) };
         outcome.bars.push(Bar::judge("staunch", &words, Direction::AtMost, limit.ceil(), "", samples));
@@ -170,6 +175,12 @@ impl Counted {
         command.args(["build", "--quiet", "--release", "--package", "staunch-counted"]);
         succeed(command.args(["--features", "calls-by-libc"]).current_dir(&setting.root))?;
         Ok(Self { program: setting.root.join(target).join("release/staunch-counted"), preload })
+    }
+
+    /// Instructions of one piece of a case's work, without the cipher's part.
+    fn each_of(&self, case: &Case, setting: &Setting) -> Result<f64, String> {
+        let without = case.without.as_ref().map_or(Ok(0.0), |work| self.each(work, case.name, setting))?;
+        Ok(self.each(&case.work, case.name, setting)? - without)
     }
 
     /// Instructions of one piece of work, whatever its start took. Both counts are made at the same time, for
