@@ -5,7 +5,8 @@ use crate::is_possible;
 use crate::parts;
 use crate::shared::SERVERS;
 
-/// What the script says, under a kernel of this series. `None`, with a reason, where there is no emulator.
+/// The output of the script, under a kernel of this series. `None`, with a reason, where there is no
+/// emulator.
 fn said_under(series: &str) -> Option<String> {
     if !is_possible() {
         return None;

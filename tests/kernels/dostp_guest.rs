@@ -1,7 +1,7 @@
-//! What the module `dostp` is talked to with in the machine: a program that opens its sockets, and the golden
-//! frames in the form that this reads.
+//! Tools by which tests talk to the module `dostp` in the machine: a program that opens its sockets, and
+//! the golden frames in the form that this reads.
 //!
-//! It owns both files, each made once. It must never judge a frame.
+//! This module owns both files, each made once. It must never judge a frame.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! An emulated machine for a script, and what is put into it.
 //!
-//! It owns the call of `cargo xtask guest` and the lines it gives back. It must never judge them.
+//! This module owns the call of `cargo xtask guest` and the lines it gives back. It must never judge them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Guest<'_> {
 /// Ways in which khttpd serves.
 pub(crate) const KHTTPD_MODES: [&str; 4] = ["kthread", "wq", "ready", "softirq"];
 
-/// What a script said in a machine that came to its end.
+/// The output of a script in a machine that came to its end.
 pub(crate) struct Said {
     pub(crate) series: String,
     pub(crate) out: String,

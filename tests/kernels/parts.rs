@@ -1,6 +1,7 @@
-//! What tests run in machines that they share, or in depth in one of their own.
+//! Parts of tests that run in machines they share, or in depth in one of their own.
 //!
-//! It owns the script of each part, and what that needs in the machine. It must never judge what a part says.
+//! This module owns the script of each part, and what that needs in the machine. It must never judge what a
+//! part says.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use crate::is_in_depth;
 use staunch_tests::process::binary;
 use staunch_tests::suite;
 
-/// What a test runs in a machine, and has there beside what every machine has.
+/// The script that a test runs in a machine, and the files it has there beside those of every machine.
 pub(crate) struct Part {
     pub(crate) name: &'static str,
     pub(crate) modules: Vec<&'static str>,
@@ -27,7 +28,7 @@ impl Part {
         Self { name, modules, stock, programs, script: script.into() }
     }
 
-    /// What it says in a machine of its own.
+    /// The output of the part in a machine of its own.
     pub(crate) fn alone(&self, series: &str, words: &[&str]) -> Said {
         self.guest(series, &self.words(words)).say(&self.script)
     }

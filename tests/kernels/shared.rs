@@ -1,9 +1,10 @@
 //! Machines that several tests share: each is booted once for all of them, for a boot takes as long as a
 //! test.
 //!
-//! It owns what each machine runs, part by part, and in which order: a part meets what those before it have
-//! left. A test asks for what its part said. How a machine ended that a part has made to fall is told of that
-//! part, and of those behind it that they were not reached. In depth each test has machines of its own.
+//! This module owns what each machine runs, part by part, and in which order: a part meets what those
+//! before it have left. A test asks for what its part said. How a machine ended that a part has made to
+//! fall is told of that part, and of those behind it that they were not reached. In depth each test has
+//! machines of its own.
 
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ pub(crate) struct Shared {
     series: &'static str,
     words: &'static [&'static str],
     parts: fn() -> Vec<Part>,
-    /// What its parts and its kernel said.
+    /// The output of its parts and its kernel.
     told: OnceLock<(String, String)>,
 }
 
@@ -55,8 +56,8 @@ impl Shared {
         Self { series, words, parts, told: OnceLock::new() }
     }
 
-    /// What a part says under a kernel: in this machine if that is its kernel. Otherwise, and in depth, the
-    /// part has a machine of its own with these words.
+    /// The output of a part under a kernel: in this machine if that is its kernel. Otherwise, and in depth,
+    /// the part has a machine of its own with these words.
     pub(crate) fn said(&self, series: &str, part: &Part, words: &[&str]) -> Said {
         if is_in_depth() || series != self.series {
             return part.alone(series, words);

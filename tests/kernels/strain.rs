@@ -6,7 +6,7 @@ use crate::parts::{KECHO, KHTTPD, NOTED, STRAINING, Strained};
 use crate::shared::MODULES;
 use crate::{USUAL_SERIES, is_possible, series_in_depth};
 
-/// What was said of a module's modes, each of which has left nothing behind.
+/// The output for a module's modes, each of which has left nothing behind.
 fn under_strain(strained: &Strained) -> Vec<String> {
     if !is_possible() {
         return Vec::new();

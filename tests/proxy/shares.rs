@@ -80,7 +80,7 @@ fn one_client_takes_no_more_than_its_share_of_connections_to_servers() {
         let (_first, response) = tunnel(&world, OTHER, is_forwarded);
         assert_eq!(response.status, 101, "{words}");
         assert_eq!(tunnel(&world, GREEDY, is_forwarded).1.status, 429, "{words}");
-        // What the one leaves the other may have, up to more than half of all.
+        // Links that the one leaves the other may have, up to more than half of all.
         drop(greedy);
         let mut others: Vec<Client> = Vec::new();
         while others.len() < 32 {

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use staunch_tests::process::{binary, finish, is_installed};
 
-/// Both engines.
+/// The engines that each case runs on.
 const ENGINES: [&str; 2] = ["uring", "epoll"];
 /// How long a case may take, in seconds, as varnishtest is told.
 const PATIENCE_S: &str = "120";
@@ -48,7 +48,7 @@ fn run(name: &str) {
         let mut command = Command::new("varnishtest");
         command.args(["-t", PATIENCE_S, "-D"]).arg(format!("staunch={}", binary().display()));
         command.args(["-D", &format!("io={io}")]).arg(folder().join(format!("{name}.vtc")));
-        // What runs around this test sets nothing of the program.
+        // The environment of this test sets nothing of the program.
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let finished = finish(&mut command);
         assert!(finished.status.success(), "{name} by {io}:\n{}\n{}", finished.stdout, finished.stderr);

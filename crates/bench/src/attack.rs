@@ -192,7 +192,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let streams: Vec<TcpStream> =
             (0..3).map(|_| TcpStream::connect(address).expect("the queue has room")).collect();
-        // Nor does it always show each of them.
+        // The table does not always show each of them.
         let most = (0..1_000).map(|_| established(ip, address.port())).find(|count| *count >= 3);
         assert_eq!(most, Some(3));
         drop(streams);

@@ -125,7 +125,7 @@ fn proxy(root: &Path, staunch: PathBuf, target: &Path) -> Result<PathBuf, String
     setting.progress.finish_and_clear();
     record.machine = machine::describe().into_iter().collect();
     record.commit = machine::commit(root);
-    // What is stored names no folder of this machine.
+    // A stored report names no folder of this machine.
     let short = |text: &String| text.replace(&*target.to_string_lossy(), "target");
     record.commands = record.commands.iter().map(short).collect();
     let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;

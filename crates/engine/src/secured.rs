@@ -1,7 +1,7 @@
 //! What stands between the secured connections of a worker and their bytes: a wall for each.
 //!
 //! It owns handshakes at work, keys in use, and what is kept of connections at rest, with the bound of each.
-//! It must never touch a connection or the network: `worker/securing.rs` and
+//! This module must never touch a connection or the network: `worker/securing.rs` and
 //! `transport/sealing.rs` do. A plain connection costs it a comparison.
 
 mod drawing;

@@ -1,4 +1,4 @@
-//! What a worker counts, in groups by subject. Each worker writes its own block; anyone may read it at any
+//! Counts of a worker, in groups by subject. Each worker writes its own block; anyone may read it at any
 //! time.
 //!
 //! Counters only grow, gauges show the last turn. They must never be used to decide anything on a request's
@@ -70,7 +70,7 @@ pub struct RequestStats {
     responses: [Counter; 5],
 }
 
-/// What is sent, whatever the wire.
+/// Sends, on each kind of wire.
 #[derive(Debug, Default)]
 pub struct SendStats {
     /// Bytes handed to the kernel for sending.

@@ -1,10 +1,11 @@
 //! The connections of a worker and what carries their bytes: plain, secured, or to a server behind this one.
 //!
-//! It owns the network backend, the slots, their deadlines, and the account of what they hold: handing over,
-//! what follows a send, an end in order and counting are written here once, and what truly differs is one arm
-//! of a match over [`Wire`]. It must never ask the handler: where that has to hear something, a value says
-//! so, and the worker tells it. Order: [`Transport::hand_over`] and then [`Transport::count`] whenever
-//! something of a connection has changed; [`Transport::sent`] for each container that comes back.
+//! The transport owns the network backend, the slots, their deadlines, and the account of what they hold:
+//! handing over, what follows a send, an end in order and counting are written here once, and what truly
+//! differs is one arm of a match over [`Wire`]. It must never ask the handler: where that has to hear
+//! something, a value says so, and the worker tells it. Order: [`Transport::hand_over`] and then
+//! [`Transport::count`] whenever something of a connection has changed; [`Transport::sent`] for each
+//! container that comes back.
 
 mod arriving;
 mod counting;
@@ -32,7 +33,7 @@ use crate::stats::{Standing, Stats};
 use crate::time::Time;
 use crate::timer_wheel::TimerWheel;
 
-/// What carries the bytes of a slot. It is found by the number of the slot and the table of walls, so that no
+/// The carrier of the bytes of a slot, found by the number of the slot and the table of walls, so that no
 /// slot needs a byte for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
@@ -96,7 +97,7 @@ impl<I: Io> Transport<I> {
         }
     }
 
-    /// What carries the bytes of a slot.
+    /// The wire of a slot.
     #[inline]
     pub(crate) fn wire(&self, slot: Slot) -> Wire {
         if self.outbox.upstreams().own(slot) {
@@ -126,8 +127,8 @@ impl<I: Io> Transport<I> {
         self.overload.pace.look(now_ns);
     }
 
-    /// What each request of this turn took, at most: what the whole turn took. And how long it waited, at
-    /// most: the turn before, or so long in line.
+    /// Counts how long each request of this turn took, at most: as long as the turn. And how long it
+    /// waited, at most: the turn before, or so long in line.
     pub(crate) fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
         let Self { io, stats, time, .. } = self;
         let turn_ns = io.now_ns().saturating_sub(time.now_ns);

@@ -1,9 +1,9 @@
 //! A worker: the loop of one thread between the connections that it carries and the handler.
 //!
-//! It owns listeners, mail and what connections are lent while a handler answers; their bytes, deadlines and
-//! memory are `transport`'s. Its parts: `turn` is the loop, `lending` lends a connection to its handler,
-//! `securing` leads handshakes, `giving_way` and `holding` act under pressure, `obeying` carries out orders,
-//! `upstreams` tells of connections made for the handler.
+//! A worker owns listeners, mail and what connections are lent while a handler answers; their bytes,
+//! deadlines and memory are `transport`'s. Its parts: `turn` is the loop, `lending` lends a connection to
+//! its handler, `securing` leads handshakes, `giving_way` and `holding` act under pressure, `obeying`
+//! carries out orders, `upstreams` tells of connections made for the handler.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub struct Worker<I, H: Handler> {
     index: u16,
 }
 
-/// What a worker is given beside its network and its handler.
+/// Parts that a worker is given beside its network and its handler.
 pub struct WorkerParts<M> {
     /// So many listeners of the backend are accepted on, all known by one name, and plain.
     pub listeners: u16,
@@ -58,7 +58,7 @@ pub struct WorkerParts<M> {
     pub stats: Arc<Stats>,
     /// How long its peers may take.
     pub timeouts: Timeouts,
-    /// Its number among the workers.
+    /// The number of the worker among all.
     pub index: u16,
 }
 

@@ -14,7 +14,7 @@ const CODE_FAILURE: u8 = 1;
 /// Why a command ends, and with which code.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the process ends with.
+    /// The exit code of the process.
     pub code: u8,
     /// Sentences for the one who called it, one per line.
     pub text: String,
@@ -37,7 +37,7 @@ impl Failure {
     }
 }
 
-/// What went wrong on the way.
+/// A failure on the way, which is nobody's in particular.
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self { code: CODE_FAILURE, text }

@@ -2,8 +2,9 @@
 //! when their capacity changes.
 //!
 //! This module owns the order of the story, its names in `bench/runs/proxy.json`, and the words on the way.
-//! It must never configure a proxy: see `generator/front.rs`. Applications sleep, so that neither they nor
-//! the speed of the machine decide what can be served; those of one step are measured at the same time.
+//! This demonstration must never configure a proxy: see `generator/front.rs`. Applications sleep, so that
+//! neither they nor the speed of the machine decide what can be served; those of one step are measured at
+//! the same time.
 
 use std::collections::BTreeMap;
 use std::thread;

@@ -1,8 +1,8 @@
 //! The scenario `gate-gzip`: nginx that compresses its page at level 9 for each client, overloaded with the
 //! gate and without, alone and beside another program on its processor. It runs only when it is named.
 //!
-//! It owns the bar on what is kept of the capacity at ten times that. The capacity is measured in the same
-//! round, without a gate and beside the same neighbour.
+//! This scenario owns the bar on the share of the capacity that is kept at ten times the capacity. The
+//! capacity is measured in the same round, without a gate and beside the same neighbour.
 
 use std::process::{Child, Stdio};
 
@@ -16,7 +16,7 @@ use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;
-/// What is offered, as multiples of the capacity; the last is judged.
+/// Offered loads, as multiples of the capacity; the last is judged.
 const MULTIPLES: [f64; 3] = [2.0, 5.0, JUDGED];
 const JUDGED: f64 = 10.0;
 const KEPT_MIN: f64 = 0.9;

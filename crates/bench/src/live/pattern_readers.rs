@@ -31,7 +31,7 @@ impl PatternReader {
     /// A reader comes with templates of its own, by a word and a number that are its alone.
     ///
     /// # Errors
-    /// It is not answered 200.
+    /// The subscription is not answered 200.
     pub(super) fn come(address: SocketAddr, word: &str, number: u32) -> Result<Self, String> {
         let first = number * TEMPLATES_PER_READER;
         let words: Vec<String> =

@@ -17,7 +17,7 @@ use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 use crate::setup::ServerKind;
 
-/// Together these have 1 003 templates, as many as one client may have.
+/// Readers with patterns: together they have 1 003 templates, as many as one client may have.
 const READERS: u32 = 17;
 const TOPICS: u32 = 10_000;
 /// Topics of a publication by which they are made.
@@ -32,7 +32,7 @@ const MORE_US_MAX: f64 = 20.0;
 const HELD_UP_MS_MAX: f64 = 5.0;
 const HELD_UP: &str = "a request's p99.9";
 
-/// What is published.
+/// The publications of one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Published {
     /// Another value of a topic that is there: its patterns are known.

@@ -27,7 +27,7 @@ const CHUNKED: u8 = 1;
 const WANTS_ROOM: u8 = 2;
 const CONCLUDED: u8 = 4;
 const TUNED: u8 = 8;
-/// What the peer sends goes to the handler, which may want nothing at present.
+/// Bytes of the peer go to the handler; [`HELD`]: the handler wants none at present.
 const HEARS: u8 = 32;
 const HELD: u8 = 64;
 /// The seventeenth bit of the count of ignored bytes.

@@ -1,6 +1,7 @@
-//! What waits in the kernel's queues for the listeners of a worker, and when accepting stops and goes on.
+//! Connections that wait in the kernel's queues of a worker's listeners, and when accepting stops and goes
+//! on.
 //!
-//! It must never look at the queues for each connection that comes.
+//! This module must never look at the queues for each connection that comes.
 
 use staunch_netio::Io;
 

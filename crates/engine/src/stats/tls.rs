@@ -1,6 +1,6 @@
-//! What a worker counts of TLS.
+//! A worker's counts of TLS.
 //!
-//! It must never hold anything of a client.
+//! Counts must never hold anything of a client.
 
 use crate::counter::{Counter, Gauge};
 

@@ -1,6 +1,6 @@
 //! Connections that were accepted, until the first that is heard of them.
 //!
-//! It must never listen to one whose turn has not come.
+//! A connection must never be listened to before its turn has come.
 
 use staunch_netio::{Io, Slot};
 

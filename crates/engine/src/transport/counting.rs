@@ -1,6 +1,7 @@
-//! What the connections of a worker hold is counted here, whatever their wire.
+//! Memory that the connections of a worker hold is counted here, whatever their wire.
 //!
-//! It must never close one: the worker does, when there is more than there may be (`worker/holding.rs`).
+//! Counting must never close a connection: the worker does, when there is more than there may be
+//! (`worker/holding.rs`).
 
 use staunch_netio::{Io, Slot};
 

@@ -1,6 +1,6 @@
 //! Which deadline of a slot runs, whatever its wire, and which has passed.
 //!
-//! It must never wake the worker for a deadline that was pushed back, if it can be helped.
+//! This module must never wake the worker for a deadline that was pushed back, if it can be helped.
 
 use staunch_netio::{Io, Slot};
 use staunch_protocol::Deadline;

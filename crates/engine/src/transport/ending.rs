@@ -1,7 +1,7 @@
 //! Connections end in order here: what is said last, who closes first, and what comes back when they are
 //! gone.
 //!
-//! It must never wait for a peer longer than a deadline says.
+//! An end must never wait for a peer longer than a deadline says.
 
 use staunch_netio::{Io, Slot};
 use staunch_protocol::Deadline;
@@ -11,7 +11,7 @@ use super::{Handed, Transport, Wire};
 use crate::connection::Phase;
 use crate::stats::TlsRefusal;
 
-/// What follows the end of what a peer sends.
+/// The consequence for a connection whose peer sends no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum PeerEnd {

@@ -1,7 +1,7 @@
-//! What secured connections have to send is sealed here, piece by piece.
+//! Answers on secured connections are sealed here, piece by piece.
 //!
-//! It must never hold a sealed copy of more than a piece of an answer, and never hand over a second piece
-//! while one is in flight.
+//! Sealing must never hold a sealed copy of more than a piece of an answer, and never hand over a second
+//! piece while one is in flight.
 
 use staunch_netio::{Io, Slot};
 use staunch_protocol::Deadline;
@@ -113,7 +113,7 @@ impl<I: Io> Transport<I> {
         let Some(wall) = self.secured.active(slot) else { return Sent::All };
         let taken_bytes = u32::try_from(std::mem::take(&mut wall.in_flight_bytes)).unwrap_or(u32::MAX);
         wall.used_ms = self.time.now_ms;
-        // What is owed alone begins a send of its own.
+        // Records of TLS itself, without an answer, begin a send of their own.
         if !(wall.is_drawing() || wall.is_last && wall.has_something()) {
             return Sent::All;
         }

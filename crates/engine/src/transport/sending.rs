@@ -1,6 +1,7 @@
-//! What stands to be sent in a slot is handed to the network here, and what follows a send is decided.
+//! Bytes that stand to be sent in a slot are handed to the network here; the next step after a send is
+//! decided.
 //!
-//! It must never hand over a second container while one is in flight.
+//! This module must never hand over a second container while one is in flight.
 
 use staunch_netio::{Io, Outgoing, Slot};
 use staunch_protocol::Deadline;
@@ -8,7 +9,7 @@ use staunch_protocol::Deadline;
 use super::{Transport, Wire};
 use crate::connection::Phase;
 
-/// What became of what stood to be sent on a connection.
+/// The outcome of handing over what stood to be sent on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Handed {
@@ -20,7 +21,7 @@ pub(crate) enum Handed {
     Broken,
 }
 
-/// What follows a send that is over.
+/// The next step after a send that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Sent {

@@ -1,7 +1,7 @@
 //! The connections that the handler has the worker make: reports of the network go to their rows, and the
 //! steps that need nobody but the network are carried out here.
 //!
-//! It must never hold a row while anybody else is asked.
+//! This module must never hold a row while anybody else is asked.
 
 use staunch_netio::{Input, Io, Slot, Target};
 

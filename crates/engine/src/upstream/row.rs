@@ -149,7 +149,7 @@ impl UpstreamRow {
     }
 
     /// The upstream is to be closed, with `sends_first` behind what stands to be sent if there is anything.
-    /// Its name is good no more.
+    /// The name of the row is good no more.
     pub(super) fn leave(&mut self, sends_first: bool) {
         let is_unsent = self.is_sending || self.standing_bytes() > 0;
         let can_send = matches!(self.stage, UpstreamStage::Open) && self.send_errno.is_none();

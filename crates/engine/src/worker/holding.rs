@@ -1,4 +1,4 @@
-//! Those connections of a worker that hold most are closed when all hold more than there may be.
+//! When the connections of a worker hold too much memory together, those that hold most are closed.
 //!
 //! It must never look at all connections for a single one: several are closed at once, so that the next look
 //! is a good part of the budget away.

@@ -1,6 +1,6 @@
 //! A connection is lent to its handler here, and what that has said goes on its way.
 //!
-//! It must never lend two connections at once.
+//! A worker must never lend two connections at once.
 
 use staunch_netio::{Io, Slot};
 use staunch_protocol::Deadline;
@@ -90,7 +90,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// What had to happen on a connection until now has not.
+    /// A deadline of a connection has passed.
     pub(super) fn give_up_on(&mut self, slot: Slot, deadline: Deadline) {
         self.transport.stats.connections.count_timeout(deadline);
         if self.transport.connections[slot as usize].is_stuck(deadline, self.transport.time.now_ms) {

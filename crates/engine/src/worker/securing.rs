@@ -65,7 +65,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 self.transport.stats.tls.count_handshake(how(&agreed));
                 self.transport.stats.tls.hybrid.add(u64::from(agreed.is_hybrid()));
                 self.speak_first(slot, &agreed);
-                // What came behind the last message of the handshake.
+                // Bytes that came behind the last message of the handshake.
                 let rest = self.transport.secured.open(slot, &mut [], now_ms);
                 self.give(slot, rest, None);
             }

@@ -1,4 +1,4 @@
-//! What becomes of the connections that the handler has the worker make: it is told here of what has happened
+//! Connections that the handler has the worker make: the handler is told here of what has happened
 //! on them.
 //!
 //! It must never hold a row while the handler is asked: the handler asks for steps itself.

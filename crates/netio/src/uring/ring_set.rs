@@ -1,6 +1,6 @@
 //! The rings of one worker: how many there are, which slot is in which, and which has work.
 //!
-//! It must never look into an operation of a connection.
+//! The set must never look into an operation of a connection.
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) enum Burst {
     None,
     /// Buffers were added in this turn; the timer is armed.
     Fresh,
-    /// What is needed at once is measured until the timer is over.
+    /// How much is needed at once is measured until the timer is over.
     Measured,
     /// The timer is over.
     Over,
@@ -48,7 +48,7 @@ pub(crate) struct RingSet {
     pub(crate) all: Vec<Ring>,
     /// Signalled when a ring other than the first has work.
     pub(crate) event: Option<OwnedFd>,
-    /// Those that have.
+    /// Rings that have work.
     pub(crate) ready: VecDeque<usize>,
     pub(crate) placement: Placement,
     pub(crate) features: Features,

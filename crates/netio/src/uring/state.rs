@@ -47,12 +47,12 @@ pub struct Uring {
     pub(crate) connections: ConnectionTable,
     pub(crate) accepting: Accepting,
     pub(crate) files: FileSends,
-    /// What is watched beside connections, by number.
+    /// Descriptors watched beside connections, by number.
     pub(crate) watches: Watches,
     pub(crate) waker: Waker,
 }
 
-/// What is handed out in a turn.
+/// Completions that are handed out in a turn.
 pub(crate) struct CompletionQueue {
     /// Completions copied out of the ring `ring`, handed out up to `next`.
     pub(crate) batch: Vec<cqueue::Entry>,

@@ -138,7 +138,7 @@ pub(super) enum Failure {
     Unreachable,
     /// The server has not answered in time.
     TimedOut,
-    /// Its client has its share of links, or of the line, already.
+    /// The client has its share of links, or of the line, already.
     Excess,
     /// The client has left meanwhile.
     ClientGone,

@@ -1,7 +1,7 @@
 //! Methods of one type: a type with too many is several, in one.
 //!
-//! It owns the limit and the exceptions, each with its own limit and a reason. It must never count methods of
-//! a trait, which has its own measure, nor what serves tests.
+//! This rule owns the limit and the exceptions, each with its own limit and a reason. It must never count
+//! methods of a trait, which has its own measure, nor what serves tests.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Both ends of WebSockets through a proxy: an application that takes every upgrade, and its clients.
 //!
 //! This module owns both ends; one thread accepts. No frame is written: a proxy passes bytes on as they are.
-//! It must never measure.
+//! This module must never measure.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

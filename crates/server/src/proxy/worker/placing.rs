@@ -145,7 +145,7 @@ impl ProxyWorker {
             return;
         };
         if self.has_share_of_links(forwarded) {
-            // Its client stood in line with more requests than it had links left.
+            // The client stood in line with more requests than it had links left.
             forwarded.failure = Some(Failure::Excess);
             return self.give_back(&server, GivenBack::Beside);
         }
