@@ -25,6 +25,9 @@ pub(crate) trait Account {
     fn in_time_steps(&self) -> &[u64];
     /// Requests offered, a second.
     fn offered_per_s(&self) -> f64;
+    /// How many requests the generator did not begin, where that is a hundredth or more: less was offered then
+    /// than was meant.
+    fn shortfall(&self) -> Option<String>;
     /// Rates and delays of the requests that were answered, whatever became of the others.
     ///
     /// # Errors
@@ -55,6 +58,12 @@ impl Account for Document {
 
     fn offered_per_s(&self) -> f64 {
         self.main.offered as f64 / self.seconds.max(1e-3)
+    }
+
+    fn shortfall(&self) -> Option<String> {
+        let Counts { offered, unsent, .. } = self.main.counts;
+        let words = || format!("the generator did not begin {unsent} of {offered} requests");
+        (unsent > 0 && 100 * unsent >= offered).then(words)
     }
 
     fn answers(&self) -> Result<Said, String> {
@@ -112,6 +121,14 @@ mod tests {
         assert!((document.goodput_per_s() - 20.0).abs() < 1e-9);
         assert!((document.offered_per_s() - 40.0).abs() < 1e-9);
         assert!((document.in_time_between(0.1, 0.2) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_hundredth_that_was_not_begun_is_said() {
+        let of =
+            |unsent| made_up(1.0, Counts { offered: 1000, unsent, ..Counts::default() }, &[]).shortfall();
+        assert_eq!(of(9), None);
+        assert_eq!(of(10).as_deref(), Some("the generator did not begin 10 of 1000 requests"));
     }
 
     #[test]

@@ -114,6 +114,14 @@ impl CpuTimes {
         self.percent_since(before, cpu, |ticks| ticks.stolen).unwrap_or(0.0)
     }
 
+    /// A sentence for a report, where the host of this virtual machine had a hundredth of a CPU's time or more
+    /// for others since `before`: times were longer meanwhile, and a generator came to fewer requests.
+    pub(super) fn told_of_the_host(&self, before: &Self) -> Option<String> {
+        let most = (0..self.0.len()).map(|cpu| self.stolen_since(before, cpu)).fold(0.0, f64::max);
+        (most >= 1.0)
+            .then(|| format!("the host took up to {most:.0} % of a processor's time for others meanwhile"))
+    }
+
     fn percent_since(&self, before: &Self, cpu: usize, of: fn(&Ticks) -> u64) -> Option<f64> {
         let (now, then) = (self.0.get(cpu)?, before.0.get(cpu)?);
         let (part, all) = (of(now).saturating_sub(of(then)), now.all.saturating_sub(then.all));
@@ -144,6 +152,9 @@ mod tests {
         assert!((now.busy_since(&before, 0) - 20.0).abs() < 1e-9);
         assert!((now.stolen_since(&before, 0) - 5.0).abs() < 1e-9);
         assert!(now.busy_since(&before, 1).abs() < 1e-9);
+        let said = "the host took up to 5 % of a processor's time for others meanwhile";
+        assert_eq!(now.told_of_the_host(&before).as_deref(), Some(said));
+        assert_eq!(now.told_of_the_host(&now), None);
     }
 
     #[test]

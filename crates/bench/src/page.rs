@@ -66,6 +66,9 @@ fn scenario(body: &mut String, outcome: &ScenarioOutcome) {
     for error in &outcome.errors {
         let _ = write!(body, "<p class=\"missed\">Error: {}</p>", escape(error));
     }
+    for by in &outcome.disturbances {
+        let _ = write!(body, "<p class=\"quiet\">Disturbed: {}</p>", escape(by));
+    }
     if let Some(reason) = &outcome.skipped {
         let _ = write!(body, "<p class=\"quiet\">Skipped: {}</p>", escape(reason));
     }

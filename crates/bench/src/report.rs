@@ -91,6 +91,9 @@ pub(super) struct ScenarioOutcome {
     pub(super) bars: Vec<Bar>,
     /// What a reader must know: commands used, disturbances, what was left out.
     pub(super) notes: Vec<String>,
+    /// What made figures worse than they are without it: time that the host took, a generator at its limit.
+    #[serde(default)]
+    pub(super) disturbances: Vec<String>,
     /// What went wrong. A scenario with errors has failed whatever its bars say.
     pub(super) errors: Vec<String>,
     /// Why it was left out, when this machine has not what it needs. That is no failure.
@@ -179,6 +182,13 @@ impl ScenarioOutcome {
     pub(super) fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
+        }
+    }
+
+    /// Says what made figures worse, once.
+    pub(super) fn disturbed(&mut self, by: String) {
+        if !self.disturbances.contains(&by) {
+            self.disturbances.push(by);
         }
     }
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use staunch_figures::plot::alone;
 
 use crate::building::Wanted;
+use crate::machine::CpuTimes;
 use crate::report::{Report, ScenarioOutcome};
 use crate::scenario::Scenario;
 use crate::setting::Setting;
@@ -134,7 +135,10 @@ fn measure(
             record: arguments.record,
             progress: Setting::new_bar(scenario.name),
         };
-        report.outcomes.push((scenario.run)(&setting));
+        let before = CpuTimes::read();
+        let mut outcome = (scenario.run)(&setting);
+        CpuTimes::read().told_of_the_host(&before).into_iter().for_each(|said| outcome.disturbed(said));
+        report.outcomes.push(outcome);
         setting.progress.finish_and_clear();
         // A run that is ended half-way leaves what it has measured: `bench --from` shows it.
         write(&so_far, &(to_json(&report)? + "\n"))?;

@@ -24,6 +24,9 @@ pub(super) fn text(report: &Report, colour: bool) -> String {
         if let Some(reason) = &outcome.skipped {
             let _ = writeln!(text, "  {} {reason}", paint("skipped:", QUIET));
         }
+        for by in &outcome.disturbances {
+            let _ = writeln!(text, "  {} {by}", paint("disturbed:", QUIET));
+        }
         for error in &outcome.errors {
             let _ = writeln!(text, "  {} {error}", paint("ERROR", BAD));
         }

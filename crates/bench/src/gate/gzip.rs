@@ -88,6 +88,10 @@ fn measure(
         setting.step(&format!("round {round}, {row}, {}", kept(multiple)));
         let answers = stage.steady(multiple * capacity, seconds)?;
         outcome.add(&row, &kept(multiple), "", answers.goodput_per_s() / capacity);
+        answers
+            .shortfall()
+            .into_iter()
+            .for_each(|said| outcome.disturbed(format!("{row}, {multiple} x: {said}")));
     }
     let said = daemon.iter().flat_map(GateProcess::said);
     said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));

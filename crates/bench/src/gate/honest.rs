@@ -179,6 +179,10 @@ fn add(row: &str, multiple: f64, peak: f64, answers: &Document, outcome: &mut Sc
     }
     outcome.note(format!("{row}, {multiple} times: {}", told(answers)));
     answers.warnings.iter().for_each(|warning| outcome.note(format!("{row}: {warning}")));
+    answers
+        .shortfall()
+        .into_iter()
+        .for_each(|said| outcome.disturbed(format!("{row}, {multiple} times: {said}")));
 }
 
 fn told(answers: &Document) -> String {
