@@ -55,16 +55,20 @@ fn what_the_settings_name_may_be_reached() {
     }
     let file = outer.join("etc/staunch.toml");
     let (log, number) = (outer.join("log/access.log"), outer.join("run/staunch.pid"));
-    let text = format!("root = {:?}\naccess_log = {log:?}\npid_file = {number:?}\n", tree.root());
+    std::fs::create_dir_all(outer.join("store/media")).expect("a folder");
+    std::fs::write(outer.join("store/media/a.txt"), "beside").expect("our own file");
+    let beside = format!("[[path]]\nmatch = '/media/*'\nroot = {:?}\n", outer.join("store/media"));
+    let text = format!("root = {:?}\naccess_log = {log:?}\npid_file = {number:?}\n{beside}", tree.root());
     std::fs::write(&file, text).expect("our own file");
     let mut command = Command::new(binary());
     command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1", "--sandbox", "on", "--config"]);
     let server = Server::spawn(command.arg(&file)).unwrap_or_else(|said| panic!("{said}"));
     let line = said(&server, "sandbox");
-    for (folder, right) in [("etc", "read"), ("log", "write"), ("run", "write")] {
+    for (folder, right) in [("etc", "read"), ("store", "read"), ("log", "write"), ("run", "write")] {
         let expected = format!("{} ({right})", outer.join(folder).display());
         assert!(line.contains(&expected), "{expected} is not in: {line}");
     }
+    assert_eq!(get(server.address(), "/media/a.txt"), (200, b"beside".to_vec()));
 }
 
 #[test]

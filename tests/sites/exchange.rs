@@ -12,7 +12,7 @@ use staunch_tests::tree::Tree;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sends one request on the connection and reads its answer.
-fn ask(link: &mut SocketLink, host: &str, path: &str) -> Response {
+pub(crate) fn ask(link: &mut SocketLink, host: &str, path: &str) -> Response {
     link.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     loop {
         if let Some((response, length_bytes)) = Response::read(link.received(), false).expect("a response") {

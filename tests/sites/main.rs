@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod exchange;
+mod folders;
 
 use std::sync::Arc;
 use std::time::Duration;

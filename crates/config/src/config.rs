@@ -158,6 +158,7 @@ fn read_all(
     }
     if let Some(sites) = &sites {
         whole::scripts(reader, &sections, sites);
+        whole::folders(reader, &sections, sites);
     }
     let whole = || {
         Some(Config {

@@ -55,7 +55,7 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["expires", "cache-control"], CACHE),
     (&["add_header", "header"], HEADERS),
     (&["rewrite", "return", "redir", "redirect", "redirectmatch", "rewriterule"], REDIRECTS),
-    (&["alias"], "a site has one `root`: mount the folder below it, or make it a [[site]] of its own"),
+    (&["alias"], "write [[path]] with `match = \"/media/*\"` and `root = \"/srv/media\"`"),
     (&["error_page", "errordocument", "handle_errors"], ERRORS),
     (&["auth_basic", "auth_basic_user_file", "basicauth"], PASSWORDS),
     (&["log", "log_format", "customlog"], LOG),

@@ -1,5 +1,7 @@
 //! The site of a server, as the settings say it.
 
+use std::path::Path;
+
 use crate::groups::{Certificates, ClientAuth, Content, Live, PathRule};
 use crate::units::Application;
 
@@ -28,6 +30,12 @@ impl Site {
     /// What the site is called: its first host; nothing for one that names none.
     pub fn name(&self) -> &str {
         self.hosts.first().map_or("", String::as_str)
+    }
+
+    /// Every folder it serves: its root, and those of paths.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        let of_paths = self.paths.iter().filter_map(|rule| rule.root.as_deref());
+        self.content.root.as_deref().into_iter().chain(of_paths)
     }
 
     /// Every application that answers for some of its paths, which may be there twice.

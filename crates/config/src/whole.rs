@@ -1,6 +1,6 @@
 //! What only the settings as a whole can tell: values that are right each, and not together.
 
-use crate::groups::{Network, Pressure, Tls};
+use crate::groups::{Network, PathRule, Pressure, Tls};
 use crate::reader::{Fault, Origin, Reader};
 use crate::report::Section;
 use crate::site::Site;
@@ -65,6 +65,28 @@ pub(crate) fn scripts(reader: &mut Reader<'_>, sections: &[Section], sites: &[Si
             let application = rule.proxy.as_ref().and_then(Option::as_ref);
             if let (true, Some(section)) = (is_nowhere && application.is_some_and(has_scripts), section) {
                 refuse(reader, section, "proxy", TEXT.into());
+            }
+        }
+    }
+}
+
+/// Folders of paths that no request reaches, because a later rule names another one for all of them.
+pub(crate) fn folders(reader: &mut Reader<'_>, sections: &[Section], sites: &[Site]) {
+    let mut of_paths = sections.iter().filter(|section| section.title.ends_with("path"));
+    for site in sites {
+        for (index, rule) in site.paths.iter().enumerate() {
+            let section = of_paths.next();
+            let holds_all = |later: &&PathRule| {
+                let prefix = later.root.as_ref().and_then(|_| later.pattern.strip_suffix('*'));
+                prefix.is_some_and(|prefix| rule.pattern.starts_with(prefix))
+            };
+            let wider = site.paths[index + 1..].iter().find(holds_all);
+            if let (Some(_), Some(wider), Some(section)) = (&rule.root, wider, section) {
+                let text = format!(
+                    "is never looked into: the later rule for {} names a folder as well",
+                    wider.pattern
+                );
+                refuse(reader, section, "root", text);
             }
         }
     }

@@ -109,6 +109,16 @@ const FAULTS: &[(&str, &str)] = &[
         "tls = 'local'\nclient_auth = { authority = 'a' }\n[[path]]\nmatch = '*'\nclient_auth = ['anna']",
         "a.toml:5:16: client_auth: \"anna\" is wrong: write a subject such as CN=anna",
     ),
+    (
+        "root = '.'\n[[path]]\nmatch = '/media*'\nroot = 'x'",
+        "a.toml:4:1: root: a folder is for what is below a path, such as `match = \"/media/*\"`, not for",
+    ),
+    ("root = '.'\n[[path]]\nmatch = '/*'\nroot = 'x'", "a.toml:4:1: root: this rule is for the whole site"),
+    (
+        "[[site]]\nroot = '.'\n[[site.path]]\nmatch = '/a/b/*'\nroot = 'x'\n\
+         [[site.path]]\nmatch = '/a/*'\nroot = 'y'",
+        "a.toml:5:1: root: is never looked into: the later rule for /a/* names a folder as well",
+    ),
     ("redirects = [{ from = \"/a\" }]", "a.toml:1:14: redirects: to: missing: write for example"),
     ("redirects = [{ from = \"/a\", to = \"//b\" }]", "a.toml:1:34: redirects: to: \"//b\" is wrong"),
     ("trusted_proxies = [\"10.0.0.0/33\"]", "a.toml:1:20: trusted_proxies: \"10.0.0.0/33\" is wrong"),
@@ -274,7 +284,7 @@ fn a_rule_is_checked_as_a_whole() {
         ("deny = \"yes\"", "\"yes\" is wrong"),
         ("allow = []", "allow: nobody is named"),
         ("response_work = \"2s\"", "write a time up to 1s"),
-        ("root = \".\"", "`root` belongs in the site, above its paths, not to a path"),
+        ("root = \".\"", "this rule is for the whole site: write `root` above its paths"),
     ];
     for (line, expected) in table {
         let faults = read_file(&format!("root = '.'\n[[path]]\nmatch = \"/*\"\n{line}")).expect_err(line);

@@ -41,9 +41,9 @@ fn groups() -> Vec<(&'static [Key], Around)> {
         "match" => format!("root = 'a'\n[[path]]\n{line}"),
         "client_auth" => {
             let site = "root = 'a'\ntls = 'local'\nclient_auth = { authority = 'a' }";
-            format!("{site}\n[[path]]\nmatch = \"/*\"\n{line}")
+            format!("{site}\n[[path]]\nmatch = \"/assets/*\"\n{line}")
         }
-        _ => format!("root = 'a'\n[[path]]\nmatch = \"/*\"\n{line}"),
+        _ => format!("root = 'a'\n[[path]]\nmatch = \"/assets/*\"\n{line}"),
     }));
     groups.push((Redirect::KEYS, |name, line| {
         let rest = [("from", "from = \"/a/*\""), ("to", "to = \"/b\"")];

@@ -161,6 +161,9 @@ pub struct PathRule {
     pub deny_networks: Option<Vec<Network>>,
     /// Which certificate a client has to have shown; all others get 403. `Some(None)`: none.
     pub clients: Option<Option<DemandedIdentity>>,
+    /// The folder that is served below the path of the pattern, which ends with `/*`: what the star stands
+    /// for is looked for in it.
+    pub folder: Option<PathBuf>,
     /// Which users may see it; `Some(None)`: everybody.
     pub basic_auth: Option<Option<BasicAuth>>,
     /// Which other origins' scripts may read it; `Some(None)`: none.

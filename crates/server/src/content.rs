@@ -1,5 +1,6 @@
 //! Content: how files become prepared responses, where these are held, and how they stay true.
 
+pub(crate) mod branches;
 pub(crate) mod encode;
 pub(crate) mod encoder;
 pub(crate) mod entry;

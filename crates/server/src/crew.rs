@@ -19,6 +19,7 @@ use crate::config::SiteError;
 use crate::content::encoder::Wish;
 use crate::content::signal::Signal;
 use crate::content::store::Room;
+use crate::content::watch::Watch;
 use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
 use crate::looks::{Look, LookJob};
 use crate::mail::Mail;
@@ -224,9 +225,9 @@ impl Crew {
     fn watch(&self) {
         while !self.ended.load(Ordering::Acquire) {
             let sites = self.lock().sites.clone();
-            for site in self.await_events(&sites) {
-                site.load.forget(&site.load.watch.take_changes());
-                if site.load.watch.is_lost() {
+            for (site, watch, prefix) in self.await_events(&sites) {
+                site.load.follow(watch, prefix);
+                if watch.is_lost() {
                     // Long before any request: another folder may have its name at once.
                     site.look_later(Look::Site, site.next_look_s());
                 }
@@ -237,10 +238,13 @@ impl Crew {
         }
     }
 
-    /// Those of the sites in whose folders something has happened; waits until it has, or the sites change.
-    fn await_events<'a>(&self, sites: &'a [Arc<SiteShared>]) -> Vec<&'a Arc<SiteShared>> {
-        let watched: Vec<_> =
-            sites.iter().filter_map(|site| Some((site, site.load.watch.events()?))).collect();
+    /// The watches of the sites in whose folders something has happened; waits until it has, or the sites
+    /// change.
+    fn await_events<'a>(&self, sites: &'a [Arc<SiteShared>]) -> Vec<Watched<'a>> {
+        let all = sites
+            .iter()
+            .flat_map(|site| site.load.watches().map(move |(watch, prefix)| (site, watch, prefix)));
+        let watched: Vec<_> = all.filter_map(|one| Some((one, one.1.events()?))).collect();
         let mut ready: Vec<_> =
             watched.iter().map(|(_, events)| PollFd::new(events, PollFlags::IN)).collect();
         ready.push(PollFd::new(&self.changed, PollFlags::IN));
@@ -250,7 +254,7 @@ impl Crew {
         // Nothing to read is as good.
         let _ = rustix::io::read(&self.changed, &mut [0_u8; 8]);
         let happened = watched.iter().zip(&ready).filter(|(_, ready)| !ready.revents().is_empty());
-        happened.map(|((site, _), _)| *site).collect()
+        happened.map(|((one, _), _)| *one).collect()
     }
 
     fn wake_watch(&self) {
@@ -262,6 +266,9 @@ impl Crew {
         self.work.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
+
+/// A watch of a site, and the path below which its folder is served.
+type Watched<'a> = (&'a Arc<SiteShared>, &'a Watch, &'a [u8]);
 
 /// Behind everyone else; where that is not allowed the thread works all the same.
 fn step_back(nice: i32) {

@@ -21,6 +21,7 @@ use staunch_engine::Trusted;
 use staunch_protocol::Status;
 
 use crate::config::{Attempts, DemandedIdentity, Destination, PathRule, ProxyWire, Scripts, SiteRules};
+use crate::content::branches::prefix_of;
 use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
 use attempts::Tries;
 use auth::Auth;
@@ -264,6 +265,9 @@ impl Rule {
         let sharing = said(&rule.cors, Sharing::new).map_err(fault)?;
         let tries = rule.attempts.as_ref().map(|said| said.as_ref().map(Tries::new).transpose());
         let tries = tries.transpose().map_err(fault)?;
+        if rule.folder.is_some() && prefix_of(&rule.pattern).is_none() {
+            return Err(fault("`root` is for a path such as /media/*".to_owned()));
+        }
         let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
         let clients = rule.clients.as_ref().map(|demanded| demanded.clone().map(Arc::new));
         let proxy = rule.proxy.as_ref().map(|said| said.clone().map(Arc::new));

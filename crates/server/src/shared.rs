@@ -3,7 +3,7 @@
 //! It must never start a thread: those are the crew's. Without a crew nothing is loaded, and requests for
 //! what is not held wait.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -12,6 +12,7 @@ use staunch_engine::{Address, FileStamp, Notice};
 
 use crate::checks::{Asker, Checks, Excess};
 use crate::config::{SiteConfig, SiteError, SiteRules};
+use crate::content::branches::{Branch, Branches};
 use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
 use crate::content::freshness;
@@ -175,7 +176,13 @@ impl SiteShared {
         let rules = rules::with_users_files(&config.rules, may_be_closed.then_some(close)).map_err(fault)?;
         let told =
             SiteConfig { rules, hosts: Vec::new(), canonical_host: None, default: false, ..config.clone() };
-        let same = |one: &&Arc<Self>| one.told == told && one.load.root.is_same_folder(&root);
+        let was_closed = |folder: &Path| current.iter().any(|one| one.load.branches.have_closed(folder));
+        let may_be_closed = |folder: &Path| faulty == Faulty::Closed || was_closed(folder);
+        let named = Branches::open(&told.rules, may_be_closed)?;
+        let same = |one: &&Arc<Self>| {
+            let load = &one.load;
+            one.told == told && load.root.is_same_folder(&root) && load.branches.are(&named)
+        };
         if let Some(same) = current.iter().find(same) {
             return Ok(Arc::clone(same));
         }
@@ -186,6 +193,7 @@ impl SiteShared {
             watch: Watch::new(root.name(), Arc::clone(&queues.notice)),
             config: SiteConfig { no_cache, ..told.clone() },
             root,
+            branches: Branches::new(named, &queues.notice),
             types: MediaTypes::new(&told.types, told.charset.as_deref()),
             encoder: Encoder::new(
                 Arc::clone(&queues.encode_signal),
@@ -242,7 +250,14 @@ impl SiteShared {
             (self.queues.notice)(&format!("site {}: {}", self.title, self.gone()));
         }
         self.is_gone.store(is_gone, Relaxed);
-        place != FolderNow::Other && self.users.iter().all(|(file, stamp)| stamp_of_name(file) == *stamp)
+        let say = |gone: &str| (self.queues.notice)(&format!("site {}: {gone}", self.title));
+        let look = |branch: &Branch| branch.look(say);
+        // Each is looked at, so that each that has gone is told of.
+        let is_other =
+            self.load.branches.iter().filter(|branch| look(branch) == FolderNow::Other).count() > 0;
+        place != FolderNow::Other
+            && !is_other
+            && self.users.iter().all(|(file, stamp)| stamp_of_name(file) == *stamp)
     }
 
     fn gone(&self) -> String {
@@ -253,7 +268,9 @@ impl SiteShared {
     pub(crate) fn troubles(&self) -> Vec<String> {
         let gone = self.is_gone.load(Relaxed) && !self.load.root.is_absent();
         let gone = gone.then(|| format!("site {}: {}", self.title, self.gone()));
-        self.troubles.iter().cloned().chain(gone).collect()
+        let of_branches = self.load.branches.iter().filter_map(Branch::trouble);
+        let of_branches = of_branches.map(|trouble| format!("site {}: {trouble}", self.title));
+        self.troubles.iter().cloned().chain(gone).chain(of_branches).collect()
     }
 
     /// How far preparation is. Takes a lock: for reports, not for requests.

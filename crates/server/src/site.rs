@@ -143,6 +143,9 @@ impl Site {
 pub(crate) mod testing;
 
 #[cfg(test)]
+mod branched;
+
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
         paths.take_from_khttpd(Path::new(khttpd::DEVICE), Path::new(khttpd::ROOT));
     }
     for site in &config.sites {
-        site.content.root.iter().for_each(|root| paths.read_site(root));
+        site.roots().for_each(|root| paths.read_site(root));
         let passwords =
             site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.as_ref()?.users_file.as_deref());
         passwords.for_each(|file| paths.read_file(file));

@@ -99,7 +99,7 @@ fn state(folder: &Path, live: &Live, config: &Config) -> Result<LiveState, Failu
 
 fn refuse_served(folder: &Path, config: &Config) -> Result<(), Failure> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut roots = config.sites.iter().filter_map(|site| site.content.root.as_ref());
+    let mut roots = config.sites.iter().flat_map(Site::roots);
     let Some(root) = roots.find(|root| whole(folder).starts_with(whole(root))) else { return Ok(()) };
     let (folder, root) = (folder.display(), root.display());
     let text = format!("live_state: {folder} stands in {root}, which is served: name another folder");

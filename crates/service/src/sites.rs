@@ -128,8 +128,13 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         clients: rule.client_auth.as_ref().map(|allowed| allowed.as_ref().map(clients)),
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
-        proxy: rule.proxy.as_ref().map(|said| said.as_ref().map(destination)),
+        // Files of a folder of its own are not for an application to answer for.
+        proxy: match (&rule.proxy, &rule.root) {
+            (None, Some(_)) => Some(None),
+            (said, _) => said.as_ref().map(|said| said.as_ref().map(destination)),
+        },
         server_timing: rule.server_timing,
+        folder: rule.root.clone(),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }

@@ -146,6 +146,12 @@ group! {
     /// Fields for every answer
     /// An empty value takes away what an earlier rule has set.
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Robots-Tag = \"noindex\" }";
+    /// Another folder for what is below this path
+    /// Such as `/media/*`: what the star stands for is looked for in the folder, so `/media/a.jpg` is the
+    /// file `a.jpg` in it (`alias` of nginx). It stands in the place of whatever `root` of the site has at
+    /// that path, and of an application (`proxy`) that this rule does not name itself. Scripts are not run
+    /// there. A folder that is not there is told of, and its paths alone answer 503 until it is.
+    root: OrInherit<Folder> = Some("inherit"), File, reload, "\"/srv/media\"";
     /// Servers of an application that answers
     /// See `proxy` of the site. `off`: files do, whatever an earlier rule says. The other rules hold for what
     /// it answers as well: `allow`, `deny`, `basic_auth`, `cors`, `headers`, redirects.
@@ -279,7 +285,25 @@ fn order_of(attempts: &Option<Vec<Try>>) -> Conflict {
 }
 
 fn of_a_path(rule: &PathRule) -> Conflict {
-    access_of_somebody(rule).or_else(|| no_client(rule)).or_else(|| order_of(rule.attempts.as_ref()?))
+    folder_of_a_path(rule)
+        .or_else(|| access_of_somebody(rule))
+        .or_else(|| no_client(rule))
+        .or_else(|| order_of(rule.attempts.as_ref()?))
+}
+
+/// A folder stands below a path, which is said without a star.
+fn folder_of_a_path(rule: &PathRule) -> Conflict {
+    rule.root.as_ref()?;
+    let prefix = rule.pattern.strip_suffix("/*").and_then(|prefix| prefix.strip_prefix('/'));
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('*');
+    let is_path = prefix.is_some_and(|prefix| prefix.split('/').all(is_name));
+    let text = match rule.pattern.as_str() {
+        "*" | "/*" => "this rule is for the whole site: write `root` above its paths".to_owned(),
+        pattern => {
+            format!("a folder is for what is below a path, such as `match = \"/media/*\"`, not for {pattern}")
+        }
+    };
+    (!is_path).then_some(("root", text))
 }
 
 fn no_client(rule: &PathRule) -> Conflict {

@@ -8,6 +8,7 @@
 
 mod forgetting;
 mod looking;
+mod reaching;
 mod tries;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use staunch_engine::FileStamp;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::branches::Branches;
 use super::encoder::Encoder;
 use super::entry::{Common, Content, Entry, Kind};
 use super::folder::Variant;
@@ -54,6 +56,7 @@ const NO_STAMP: FileStamp = FileStamp { device: 0, inode: 0, size_bytes: 0, modi
 pub(crate) struct Load {
     pub(crate) config: SiteConfig,
     pub(crate) root: Root,
+    pub(crate) branches: Branches,
     pub(crate) store: Store,
     pub(crate) watch: Watch,
     pub(crate) encoder: Encoder,
@@ -66,7 +69,7 @@ impl Load {
     pub(crate) fn load(&self, key: &[u8], unix_s: u64, room: Room) -> Outcome {
         let Some(tries) = self.tries(key) else { return self.load_itself(key, unix_s, room) };
         let ticket = self.store.ticket(key);
-        let mut watched = self.watch.cover(folder_of(key));
+        let mut watched = self.cover(folder_of(key));
         let found = self.try_in_turn(tries, key, |candidate| watched &= self.cover_name(candidate));
         let target = match found {
             Ok(Some(candidate)) if candidate.path != folder_named(key) => candidate,
@@ -84,11 +87,11 @@ impl Load {
         let ticket = self.store.ticket(key);
         if let Some((folder, variant)) = Variant::of_key(key) {
             let ruling = self.ruling(folder);
-            let job = Job { key, ticket, watched: self.watch.cover(folder), unix_s, room, ruling };
+            let job = Job { key, ticket, watched: self.cover(folder), unix_s, room, ruling };
             return self.load_listing(&job, folder, variant);
         }
-        let watched = self.watch.cover(folder_of(key));
-        let opened = match self.root.open_beneath(key) {
+        let watched = self.cover(folder_of(key));
+        let opened = match self.open_beneath(key) {
             Ok(opened) => opened,
             Err(refusal) => return Outcome::Problem(problem(refusal)),
         };
@@ -121,9 +124,9 @@ impl Load {
                 Entry::new(key.into(), kind, stamp, Freshness::new(true, 0)).under(ruling.clone()),
             ))
         };
-        match self.root.open_beneath(path) {
+        match self.open_beneath(path) {
             Err(refusal) => Outcome::Problem(problem(refusal)),
-            Ok(opened) if !opened.folder && self.hides(path) => match is_script(path) {
+            Ok(opened) if !opened.folder && self.hides(path) => match self.runs(path) {
                 true => entry(path, Kind::Script, opened.stamp),
                 false => Outcome::Problem(Problem::NotFound),
             },
@@ -145,12 +148,14 @@ impl Load {
     }
 
     fn load_listing(&self, job: &Job<'_>, folder: &[u8], variant: Variant) -> Outcome {
-        let opened = match self.root.open_beneath(folder) {
+        let opened = match self.open_beneath(folder) {
             Ok(opened) => opened,
             Err(refusal) => return Outcome::Problem(problem(refusal)),
         };
-        let Some(root) = self.root.folder() else { return Outcome::Problem(Problem::Overloaded) };
-        let entries = match listing::read_folder(root, folder, self.config.dotfiles, &|_| false) {
+        let Some((root, within)) = self.folder_of(folder) else {
+            return Outcome::Problem(Problem::Overloaded);
+        };
+        let entries = match listing::read_folder(root, within, self.config.dotfiles, &|_| false) {
             Ok(entries) => entries,
             Err(_) => return Outcome::Problem(Problem::Failed),
         };
@@ -184,7 +189,7 @@ impl Load {
 
     /// A file that is not served, because it may be the source of a script: it is run, or is not there.
     fn load_script(&self, job: &Job<'_>, stamp: &FileStamp) -> Outcome {
-        if !is_script(job.key) {
+        if !self.runs(job.key) {
             return Outcome::Problem(Problem::NotFound);
         }
         match self.store.get(job.key).filter(|held| held.stamp == *stamp) {
@@ -201,10 +206,19 @@ impl Load {
         self.rules.as_ref().is_some_and(|rules| rules.scripts.is_some()) && shows_source(path)
     }
 
+    /// Whether a file at this path that is not served is run: scripts are those of the root. What stands in a
+    /// branch may be what somebody has uploaded.
+    fn runs(&self, path: &[u8]) -> bool {
+        is_script(path) && !self.is_in_branch(path)
+    }
+
     /// The first index file of a folder.
     fn index_of(&self, folder: &[u8]) -> Option<Box<[u8]>> {
         let candidates = self.config.index.iter().map(|name| [folder, name.as_bytes()].concat());
-        let exists = |path: &Vec<u8>| self.root.open_beneath(path).is_ok_and(|opened| !opened.folder);
+        let exists = |path: &Vec<u8>| {
+            let is_shown = !self.hides(path) || self.runs(path);
+            is_shown && self.open_beneath(path).is_ok_and(|opened| !opened.folder)
+        };
         candidates.into_iter().find(exists).map(Vec::into_boxed_slice)
     }
 
@@ -295,7 +309,7 @@ impl Load {
     /// Prepared files beside the file that are not older, and smaller.
     fn side_files(&self, key: &[u8], stamp: &FileStamp) -> Vec<(Encoding, Opened)> {
         let beside = |encoding: &Encoding| {
-            let side = self.root.open_beneath(&[key, encoding.extension().as_bytes()].concat()).ok()?;
+            let side = self.open_beneath(&[key, encoding.extension().as_bytes()].concat()).ok()?;
             let good = !side.folder
                 && side.stamp.modified_ns >= stamp.modified_ns
                 && (1..stamp.size_bytes).contains(&side.stamp.size_bytes);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
+use super::branches::Branch;
 use super::load::Load;
 use super::negotiate::Encoding;
 use super::path::is_servable;
@@ -58,10 +59,12 @@ impl Walk {
     /// All files that can be held, with their sizes.
     fn find_all(&self, load: &Load) -> Vec<(u64, Box<[u8]>)> {
         let mut files = Vec::new();
-        let mut folders = vec![(b"/".to_vec(), 0)];
+        let branches: HashSet<&[u8]> = load.branches.iter().map(Branch::prefix).collect();
+        let mut folders: Vec<_> = branches.iter().map(|prefix| (prefix.to_vec(), 0)).collect();
+        folders.push((b"/".to_vec(), 0));
         while let Some((folder, depth)) = folders.pop().filter(|_| !self.is_given_up()) {
-            load.watch.cover(&folder);
-            let Ok(opened) = load.root.open_beneath(&folder) else { continue };
+            load.cover(&folder);
+            let Ok(opened) = load.open_beneath(&folder) else { continue };
             for (name, kind, size_bytes) in read(&opened.file) {
                 let path = [&folder[..], &name].concat();
                 if !is_servable(&path, load.config.dotfiles) || files.len() >= WALK_FILES_MAX {
@@ -69,7 +72,11 @@ impl Walk {
                 }
                 match kind {
                     FileType::Directory if depth < WALK_DEPTH_MAX => {
-                        folders.push(([&path[..], b"/"].concat(), depth + 1))
+                        let folder = [&path[..], b"/"].concat();
+                        // A branch is walked through from its own top.
+                        if !branches.contains(&folder[..]) {
+                            folders.push((folder, depth + 1));
+                        }
                     }
                     FileType::RegularFile => {
                         self.files.fetch_add(1, Ordering::Relaxed);

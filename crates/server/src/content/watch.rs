@@ -234,6 +234,19 @@ impl Watch {
 }
 
 impl Changes {
+    /// These changes under the keys that they have where their folder is served below a path with its closing
+    /// `/`.
+    pub(crate) fn below(self, prefix: &[u8]) -> Self {
+        if prefix == b"/" {
+            return self;
+        }
+        let within = |key: &[u8]| [prefix, key.strip_prefix(b"/").unwrap_or(key)].concat();
+        let names = self.names.into_iter().map(|(folder, name)| (within(&folder).into(), name)).collect();
+        let whole = self.everything.then(|| prefix.to_vec());
+        let trees = self.trees.iter().map(|tree| within(tree)).chain(whole).collect();
+        Self { names, trees, everything: false }
+    }
+
     /// Whether a key lies in a changed tree, or everything changed.
     pub(crate) fn contains_tree_of(&self, key: &[u8]) -> bool {
         let mut slashes = key.iter().enumerate().filter(|(_, byte)| **byte == b'/');

@@ -16,17 +16,22 @@ const WHOLE: [&str; 5] = ["/boot", "/dev", "/etc", "/proc", "/sys"];
 /// What is beneath one of these and only a place in memory, where sites are put.
 const MEANT: &str = "/dev/shm";
 
-/// Blames each root that is a folder of the system, unless `root_anyway` is on beside it.
+/// Blames each root that is a folder of the system, unless `root_anyway` of its site is on.
 pub(crate) fn look(reading: &mut Reading) {
     let mut faults = Vec::new();
+    let mut is_allowed = false;
     for (number, section) in reading.sections.iter().enumerate() {
         let value = |name: &str| {
             section.entries.iter().find(|entry| entry.key.name == name).map(|entry| &entry.value.kind)
         };
-        let (Some(ValueKind::Text(root)), anyway) = (value("root"), value("root_anyway")) else { continue };
+        // Folders of paths stand behind the site that says so.
+        if !section.title.ends_with("path") {
+            is_allowed = value("root_anyway") == Some(&ValueKind::Switch(true));
+        }
+        let Some(ValueKind::Text(root)) = value("root") else { continue };
         // A folder that is not there is blamed for that.
         let Ok(folder) = Path::new(root).canonicalize() else { continue };
-        if let (true, false) = (is_of_system(&folder), anyway == Some(&ValueKind::Switch(true))) {
+        if is_of_system(&folder) && !is_allowed {
             faults.push((number, refusal(root, &folder)));
         }
     }

@@ -20,9 +20,9 @@ pub(crate) fn look(reading: &mut Reading) {
         match section.title.as_str() {
             "" => {
                 of_process(section, &mut blame);
-                of_site(section, &mut blame);
+                of_site(section, &branches(&reading.sections[number + 1..]), &mut blame);
             }
-            "site" => of_site(section, &mut blame),
+            "site" => of_site(section, &branches(&reading.sections[number + 1..]), &mut blame),
             _ => of_rule(section, &mut blame),
         }
     }
@@ -47,7 +47,15 @@ fn text(node: Option<&Node>) -> Option<&str> {
     }
 }
 
-fn of_site(section: &Section, blame: Blame<'_>) {
+/// The paths of a site below which another folder is served, with the slash at their end; given what follows
+/// the site.
+fn branches(following: &[Section]) -> Vec<&str> {
+    let rules = following.iter().take_while(|section| section.title.ends_with("path"));
+    let with_folder = rules.filter(|rule| text(value(rule, "root")).is_some_and(|root| root != "inherit"));
+    with_folder.filter_map(|rule| text(value(rule, "match"))?.strip_suffix('*')).collect()
+}
+
+fn of_site(section: &Section, branches: &[&str], blame: Blame<'_>) {
     let Some(root) = text(value(section, "root")).map(Path::new) else { return };
     if let Err(text) = folder(root) {
         let counted_from = std::env::current_dir().ok().filter(|_| root.is_relative());
@@ -55,18 +63,21 @@ fn of_site(section: &Section, blame: Blame<'_>) {
         blame("root", text + &counted_from);
         return;
     }
+    let is_of_root = |path: &&str| !branches.iter().any(|branch| path.starts_with(branch));
     let below = |path: &str| root.join(path.trim_start_matches('/'));
     if let Some(ValueKind::Table(pages)) = value(section, "error_pages").map(|node| &node.kind) {
         for (status, path) in pages {
             if let Err(text) = has_page(&status.text) {
                 blame("error_pages", text);
             }
-            if let Some(Err(text)) = text(Some(path)).map(|path| readable(&below(path))) {
+            if let Some(Err(text)) = text(Some(path)).filter(is_of_root).map(|path| readable(&below(path))) {
                 blame("error_pages", text);
             }
         }
     }
-    if let Some(Err(text)) = text(value(section, "fallback")).map(|path| readable(&below(path))) {
+    if let Some(Err(text)) =
+        text(value(section, "fallback")).filter(is_of_root).map(|path| readable(&below(path)))
+    {
         blame("fallback", text);
     }
 }

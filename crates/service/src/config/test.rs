@@ -38,9 +38,10 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         reading.blame(0, key, text.to_owned());
     }
     // Faults that only a whole site shows, once its files are there: nothing is loaded, nothing started.
-    let mut whole = Ok(());
+    let (mut whole, mut troubles) = (Ok(()), Vec::new());
     if let (true, Some(config)) = (reading.is_right(), &config) {
-        whole = SitesShared::open(sites::of(config)).map(drop).map_err(|error| error.to_string());
+        let opened = SitesShared::open(sites::of(config)).map(|sites| troubles = sites.troubles());
+        whole = opened.map_err(|error| error.to_string());
         whole =
             whole.and_then(|()| live::of(config, u64::MAX, None).map(drop).map_err(|failure| failure.text));
     }
@@ -51,7 +52,14 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         });
     }
     let of_values = config.iter().flat_map(|config| config.warnings());
-    for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()).chain(of_values) {
+    for text in usable
+        .into_iter()
+        .flatten()
+        .flatten()
+        .chain(Loader::unknown_variables())
+        .chain(of_values)
+        .chain(troubles)
+    {
         say(&format!("warning: {text}"));
     }
     reading.config = config;

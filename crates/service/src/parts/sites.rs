@@ -36,7 +36,7 @@ impl Part for SitesShared {
         })?;
         Ok(Box::new(|| {
             prepared.commit();
-            Vec::new()
+            self.troubles()
         }))
     }
 

@@ -21,7 +21,7 @@ impl Load {
             return false;
         }
         let path = Variant::of_key(&entry.key).map_or(&*entry.key, |(folder, _)| folder);
-        match self.root.stamp_at(path) {
+        match self.stamp_at(path) {
             Ok(Some(stamp)) if stamp == entry.stamp => {
                 let side_files = entry.content().map_or(0, |content| content.side_files);
                 side_files == 0 || side_files == hash_of(&self.side_files(path, &stamp))

@@ -55,7 +55,7 @@ impl Load {
     /// Whether a file stands at a path, or, where it ends with a slash, a folder with an index file or a
     /// listing. What may not be read is there.
     fn is_there(&self, path: &[u8]) -> Result<bool, Problem> {
-        match self.root.open_beneath(path) {
+        match self.open_beneath(path) {
             Ok(opened) if opened.folder => {
                 let ruling = self.ruling(path);
                 let listed = ruling.and_then(|ruling| ruling.listing).unwrap_or(self.config.listing);
@@ -70,6 +70,6 @@ impl Load {
     /// Sees to it that it is seen when something appears at a path, or goes. False if it may not be.
     pub(super) fn cover_name(&self, path: &[u8]) -> bool {
         let beside = path.strip_suffix(b"/").unwrap_or(path);
-        self.watch.cover(folder_of(path)) || (beside != path && self.watch.cover(folder_of(beside)))
+        self.cover(folder_of(path)) || (beside != path && self.cover(folder_of(beside)))
     }
 }

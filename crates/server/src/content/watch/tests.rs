@@ -68,6 +68,23 @@ fn lost_events_change_everything() {
 }
 
 #[test]
+fn changes_of_a_branch_have_its_path_in_front() {
+    let changes = Changes {
+        names: HashSet::from([(b"/a/"[..].into(), b"x".to_vec())]),
+        trees: HashSet::from([b"/b/".to_vec()]),
+        everything: false,
+    };
+    let below = changes.below(b"/media/");
+    assert!(has(&below, "/media/a/", "x"));
+    assert!(below.contains_tree_of(b"/media/b/y") && !below.contains_tree_of(b"/b/y"));
+    let lost = Changes { everything: true, ..Changes::default() };
+    let below = lost.below(b"/media/");
+    assert!(below.contains_tree_of(b"/media/y") && !below.contains_tree_of(b"/y"));
+    let of_the_root = Changes { everything: true, ..Changes::default() }.below(b"/");
+    assert!(of_the_root.contains_tree_of(b"/y"));
+}
+
+#[test]
 fn nothing_is_covered_once_the_root_has_moved() {
     let outer = Folder::new();
     outer.make_folder("root");
