@@ -368,7 +368,7 @@ fn read(root: &Path, options: &[String], settings: Option<String>) -> Result<Con
     if settings.is_none() {
         flags.push(("root".to_owned(), root.display().to_string()));
     }
-    let file = settings.map(|text| File { name: "staunch.toml".to_owned(), text });
+    let file = settings.map(|text| File::new("staunch.toml", text));
     let sources = Sources { flags, environment: Vec::new(), file };
     staunch_config::read(&sources).map_err(|faults| faults.to_string())
 }

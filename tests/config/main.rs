@@ -1,6 +1,7 @@
 //! Settings as people meet them: by files, variables and flags, tested, shown, completed and looked up.
 
 mod answers;
+mod included;
 mod pages;
 mod tested;
 

@@ -7,12 +7,13 @@ use crate::groups::{
     Acme, ClientAuth, Clients, Content, Deadlines, Fabric, GLOBAL, Live, Logs, Names, Network, PathRule,
     Pressure, Process, Proxy, Tls,
 };
+use crate::joined;
 use crate::key::{Form, Key};
-use crate::node::{self, Misprint, Name, Node, ValueKind};
+use crate::node::{Misprint, Name, Node, ValueKind};
 use crate::reader::{Fault, GivenKey, Origin, Reader};
 use crate::report::{Faults, Section};
 use crate::site::Site;
-use crate::sources::{File, Sources};
+use crate::sources::{File, INCLUDE, Sources};
 use crate::syntax::variables;
 use crate::whole;
 
@@ -111,8 +112,8 @@ pub fn read(sources: &Sources) -> Result<Config, Faults> {
 /// missing nothing can be judged.
 pub fn read_whole(sources: &Sources) -> Reading {
     let file = sources.file.as_ref();
-    let table = match file.map_or(Ok(Vec::new()), |file| node::parse(&file.text)) {
-        Ok(table) => table,
+    let (table, mut faults) = match file.map_or(Ok((Vec::new(), Vec::new())), joined::table) {
+        Ok(read) => read,
         Err(misprints) => {
             let fault = |(place, text): Misprint| fault_at(place, text);
             let faults = misprints.into_iter().map(fault).collect();
@@ -121,7 +122,8 @@ pub fn read_whole(sources: &Sources) -> Reading {
     };
     let mut reader = Reader::new(&sources.flags, &sources.environment, &table);
     let (config, sections) = read_all(&mut reader, &table, file.is_some());
-    Reading { config, sections, faults: reader.faults }
+    faults.append(&mut reader.faults);
+    Reading { config, sections, faults }
 }
 
 fn read_all(
@@ -212,7 +214,11 @@ fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lis
     let is_unsaid = reader.entries.iter().any(is_unsaid);
     let is_proxy = content.as_ref().is_some_and(|content| content.proxy.is_some());
     if has_file && is_unsaid && !is_proxy {
-        let text = "missing: write the folder to serve, for example `root = \"/srv/www\"`";
+        let text = if reader.table_says(INCLUDE) {
+            "missing: there is no [[site]], neither here nor in the files of `include`"
+        } else {
+            "missing: write the folder to serve, for example `root = \"/srv/www\"`"
+        };
         reader.faults.push(Fault { key: "root".into(), ..fault_at(reader.place.or(Some(0)), text.into()) });
     }
     let mut content = content?;

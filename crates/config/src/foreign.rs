@@ -71,7 +71,7 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["limit_conn", "limit_conn_zone"], "write `client_connections = 100`"),
     (&["set_real_ip_from", "real_ip_header"], "write `trusted_proxies = [\"10.0.0.0/8\"]`"),
     (&["pid", "pidfile"], "write `pid_file = \"/run/staunch/staunch.pid\"`"),
-    (&["include"], "there is one file of settings, and no other is read with it"),
+    (&["import", "includeoptional"], "write `include = \"conf.d/*.toml\"`: files of [[site]] tables"),
     (
         &["map", "geo", "if", "set"],
         "there are no variables: write a [[path]] for what differs, `allow` and `deny` for addresses",

@@ -11,6 +11,7 @@ mod environment;
 mod foreign;
 pub mod group;
 pub mod groups;
+mod joined;
 pub mod key;
 pub mod node;
 mod reader;

@@ -58,6 +58,19 @@ impl Node {
         Self::new(ValueKind::Number(number.to_string()))
     }
 
+    fn shift(&mut self, by: usize) {
+        self.place = self.place.map(|place| place + by);
+        match &mut self.kind {
+            ValueKind::List(items) => items.iter_mut().for_each(|item| item.shift(by)),
+            ValueKind::Table(entries) => shift(entries, by),
+            ValueKind::Text(_)
+            | ValueKind::Secret(_)
+            | ValueKind::Number(_)
+            | ValueKind::Switch(_)
+            | ValueKind::Other => {}
+        }
+    }
+
     /// What people call what stands there.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
@@ -148,6 +161,14 @@ fn unquoted(text: &str, place: usize) -> Option<String> {
         value => quote(value),
     };
     is_word.then(|| format!("{WRITE}{} = {value}`", key.trim()))
+}
+
+/// The entries of a file that stands behind others: their places are `by` bytes further on.
+pub(crate) fn shift(entries: &mut [(Name, Node)], by: usize) {
+    for (name, node) in entries {
+        name.place = name.place.map(|place| place + by);
+        node.shift(by);
+    }
 }
 
 fn entries(table: DeTable<'_>) -> Vec<(Name, Node)> {

@@ -164,6 +164,11 @@ impl<'a> Reader<'a> {
         keys.iter().find_map(|key| self.find(key).map(|(_, origin)| (key, origin)))
     }
 
+    /// Whether the table itself says something about a key.
+    pub fn table_says(&self, name: &str) -> bool {
+        self.table.iter().any(|(said, _)| said.text == name)
+    }
+
     fn find(&self, key: &Key) -> Option<(Node, Origin)> {
         if key.form != Form::File {
             if let Some((_, text)) = self.flags.iter().find(|(name, _)| name == key.name) {

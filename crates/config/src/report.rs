@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::group::Group as _;
 use crate::groups::Content;
 use crate::key::Form;
-use crate::node::{Node, line_and_column};
+use crate::node::Node;
 use crate::reader::{Fault, GivenKey, Origin};
 use crate::sources::File;
 
@@ -67,9 +67,8 @@ fn sentence(fault: &Fault, file: Option<&File>) -> String {
         (Origin::Flag, _) => format!("{}: {text}", flag_of(key)),
         (Origin::Environment, _) => format!("STAUNCH_{}: {text}", key.to_uppercase()),
         (Origin::File(start), Some(file)) => {
-            let (line, column) = line_and_column(&file.text, fault.place.unwrap_or(start));
             let colon = if key.is_empty() { "" } else { ": " };
-            format!("{}:{line}:{column}: {key}{colon}{text}", file.name)
+            file.sentence(fault.place.unwrap_or(start), &format!("{key}{colon}{text}"))
         }
         _ => format!("{key}: {text}"),
     }
@@ -89,7 +88,8 @@ fn origin_of(entry: &GivenKey, file: Option<&File>) -> String {
         (Origin::Flag, _) => flag_of(entry.key.name),
         (Origin::Environment, _) => entry.key.variable(),
         (Origin::File(place), Some(file)) => {
-            format!("file {}:{}", file.name, line_and_column(&file.text, place).0)
+            let (name, line, _) = file.locate(place);
+            format!("file {name}:{line}")
         }
         _ => "default".into(),
     }

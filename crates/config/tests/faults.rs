@@ -3,7 +3,7 @@
 use staunch_config::{File, Sources, read, show};
 
 fn read_file(text: &str) -> Result<staunch_config::Config, staunch_config::Faults> {
-    let file = Some(File { name: "a.toml".into(), text: text.into() });
+    let file = Some(File::new("a.toml", text));
     read(&Sources { file, ..Sources::default() })
 }
 
@@ -232,7 +232,7 @@ fn a_word_of_another_server_is_answered_with_ours() {
 
 #[test]
 fn folders_are_listed_unless_there_is_a_file() {
-    let file = |text: &str| Some(File { name: "a.toml".into(), text: text.into() });
+    let file = |text: &str| Some(File::new("a.toml", text));
     let flag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let root = || vec![flag("root", "x")];
     for (flags, file, expected) in [
@@ -322,7 +322,7 @@ fn flags_and_variables_are_blamed_by_their_names() {
         !faults.only_flags() && faults.lines()[1].starts_with("STAUNCH_KEEP_ALIVE: \"x\" is wrong"),
         "{faults}"
     );
-    let file = Some(File { name: "a".into(), text: "[[site]]\nroot = '.'".into() });
+    let file = Some(File::new("a", "[[site]]\nroot = '.'"));
     let flags = vec![("root".into(), ".".into())];
     let faults = read(&Sources { flags, environment: Vec::new(), file }).expect_err("a flag beside sites");
     assert_eq!(

@@ -37,7 +37,7 @@ fn sources(said: &[Said]) -> Sources {
             file.push_str(&format!("{} = {}\n", key.name, quote(&text(key, *example))));
         }
     }
-    sources.file = Some(File { name: "a.toml".into(), text: file });
+    sources.file = Some(File::new("a.toml", file));
     sources
 }
 
@@ -104,7 +104,7 @@ fn an_empty_variable_says_nothing() {
 #[test]
 fn what_needs_a_restart_is_named() {
     let of = |text: &str| {
-        let file = Some(File { name: "a.toml".into(), text: text.into() });
+        let file = Some(File::new("a.toml", text));
         read(&Sources { file, ..Sources::default() }).expect("a right file")
     };
     let before = of("workers = 1\nkeep_alive = '5s'\nroot = 'a'");
@@ -116,7 +116,7 @@ fn what_needs_a_restart_is_named() {
 #[test]
 fn servers_of_the_fabric_are_named_for_udp_and_only_for_it() {
     let of = |text: &str| {
-        let file = Some(File { name: "a.toml".into(), text: format!("root = 'a'\n{text}") });
+        let file = Some(File::new("a.toml", format!("root = 'a'\n{text}")));
         read(&Sources { file, ..Sources::default() }).map_err(|faults| faults.to_string())
     };
     let peers = "fabric_peers = ['10.0.0.7', '10.0.0.8']\n";
@@ -139,7 +139,7 @@ fn servers_of_the_fabric_are_named_for_udp_and_only_for_it() {
 #[test]
 fn a_site_says_of_live_data_what_differs() {
     let of = |text: &str| {
-        let file = Some(File { name: "a.toml".into(), text: text.into() });
+        let file = Some(File::new("a.toml", text));
         read(&Sources { file, ..Sources::default() }).map_err(|faults| faults.to_string())
     };
     let (one, other) =

@@ -11,7 +11,7 @@ use staunch_config::key::Key;
 use staunch_config::{Config, File, Sources, read, reference};
 
 fn read_file(text: &str) -> Config {
-    let file = Some(File { name: "a.toml".into(), text: text.into() });
+    let file = Some(File::new("a.toml", text));
     read(&Sources { file, ..Sources::default() }).unwrap_or_else(|faults| panic!("{faults}\n{text}"))
 }
 

@@ -4,6 +4,7 @@
 //! files and folders that they name.
 
 mod exposure;
+mod includes;
 mod loader;
 mod places;
 mod test;

@@ -3,7 +3,7 @@
 //! It owns that list and the order of calls. It must be used before the first thread is started.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
@@ -100,6 +100,8 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     }
     let of_tls = certificates::files(config).into_iter().chain(certificates::state_file(config));
     of_tls.for_each(|file| paths.read_file(&file));
+    let beside = |name: &PathBuf| file.and_then(Path::parent).map(|folder| folder.join(name));
+    config.process.include.iter().filter_map(beside).for_each(|file| paths.read_file(&file));
     file.into_iter().chain(config.fabric.fabric_key_file.as_deref()).for_each(|file| paths.read_file(file));
     let with_state =
         config.sites.iter().filter_map(|site| site.live.live_state.as_ref().filter(|_| site.live.live));

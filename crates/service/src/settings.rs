@@ -220,7 +220,7 @@ mod tests {
     fn what_another_address_covers_is_not_listened_at_twice() {
         let file = |text: &str| {
             let text = format!("root = '/'\nroot_anyway = true\ntls = 'local'\n{text}");
-            let file = Some(staunch_config::File { name: "staunch.toml".into(), text });
+            let file = Some(staunch_config::File::new("staunch.toml", text));
             let sources = staunch_config::Sources { flags: Vec::new(), environment: Vec::new(), file };
             staunch_config::read(&sources).unwrap_or_else(|faults| panic!("{faults}"))
         };

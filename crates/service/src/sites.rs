@@ -191,7 +191,7 @@ mod tests {
 
     /// Whether each of the sites of these settings promises HTTPS.
     fn promises(text: &str) -> Vec<bool> {
-        let file = Some(File { name: "staunch.toml".into(), text: text.to_owned() });
+        let file = Some(File::new("staunch.toml", text));
         let config = staunch_config::read(&Sources { flags: Vec::new(), environment: Vec::new(), file });
         let config = config.unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
         config.sites.iter().map(|site| hsts(&config, site).is_some()).collect()

@@ -54,6 +54,11 @@ group! {
     /// How it ends, who it is, and what it tells.
     Process, "Process", public_admin;
 
+    /// Further files, which hold `[[site]]` tables alone
+    /// Names count from the folder of this file. A `*` in the name of a file stands for any characters but a
+    /// dot at its beginning; such files are read in the order of their names, and there may be none. An
+    /// included file includes no other, and none is read twice.
+    include: Many<FilePath> = Some(""), File, reload, "\"conf.d/*.toml\"";
     /// Most time for answers under way at the end
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
     /// Most time for answers after an upgrade

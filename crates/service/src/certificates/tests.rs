@@ -20,7 +20,7 @@ fn a_reload_does_not_undo_what_was_read_meanwhile() {
     let path = folder.display();
     let text =
         format!("root = '{path}'\ntls = {{ certificate = '{path}/chain.pem', key = '{path}/key.pem' }}\n");
-    let file = Some(File { name: "staunch.toml".into(), text });
+    let file = Some(File::new("staunch.toml", text));
     let config = staunch_config::read(&Sources { flags: Vec::new(), environment: Vec::new(), file });
     let config = config.expect("good settings");
     let say: Notice = Arc::new(|_| ());

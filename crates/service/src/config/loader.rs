@@ -9,6 +9,7 @@ use staunch_program::Failure;
 use staunch_server::SiteError;
 
 use super::exposure;
+use super::includes;
 use super::places::plain;
 
 /// Settings of the service, as the package installs them.
@@ -82,13 +83,15 @@ impl Loader {
     /// All that is said at this moment.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The file, or one that it includes, cannot be read.
     pub fn sources(&self) -> Result<Sources, Failure> {
         let text = |path: &PathBuf| {
             let text = std::fs::read_to_string(path);
             let text = text
                 .map_err(|error| Failure::configuration(format!("{}: {}", path.display(), plain(&error))))?;
-            Ok::<File, Failure>(File { name: path.display().to_string(), text })
+            let mut file = File::new(path.display().to_string(), text);
+            file.included = includes::read(&file, path).map_err(Failure::configuration)?;
+            Ok::<File, Failure>(file)
         };
         Ok(Sources {
             flags: self.flags.clone(),

@@ -30,7 +30,7 @@ impl Folder {
     fn config(&self, lines: &str) -> Config {
         let named = if lines.contains("[[site]]") { "[[site]]\ndefault = true\nhosts = ['a']\n" } else { "" };
         let text = format!("{named}root = '{}'\n{lines}\n", self.path("site").display());
-        let file = Some(File { name: "staunch.toml".into(), text });
+        let file = Some(File::new("staunch.toml", text));
         let sources = Sources { flags: Vec::new(), environment: Vec::new(), file };
         staunch_config::read(&sources).unwrap_or_else(|faults| panic!("{faults}"))
     }
