@@ -147,6 +147,34 @@ fn what_is_not_there_is_found_by_the_test() {
     }
 }
 
+#[test]
+fn hashes_that_are_guessed_fast_are_warned_of() {
+    let folder = Folder::with("root = '.'\n[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'users' }\n");
+    let users = |text: &str| std::fs::write(folder.tree.root().join("users"), text).expect("our own folder");
+    let good = "bert:$2y$04$o47T2XpOSOc..qW12xHpD.sjWFiDuFL6WcZB6Tz0JB4aDm2Ls9AZa\n";
+    users(good);
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert!(finished.status.success() && !finished.stderr.contains("warning"), "{}", finished.stderr);
+    let old = "# of the old server\nanna:$apr1$saltsalt$yAAkm4libquA.ZWLHbSBq/\n\
+               carl:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n";
+    users(&[good, old].concat());
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    let warning = "warning: users:3: the hash of anna is $apr1$ or {SHA}, which is guessed fast, as that of \
+                   another user: put the line that `staunch password anna` prints in its place\n";
+    assert!(finished.stderr.contains(warning), "{}", finished.stderr);
+    for (line, fault) in [
+        ("anna:$apr1$saltsalt$short\n", "users:1: the hash is not of the form $apr1$SALT$HASH or {SHA}HASH"),
+        ("anna:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", "users:1: write a hash that begins with $argon2id$"),
+        ("anna:password\n", "users:1: write a hash that begins with $argon2id$"),
+    ] {
+        users(line);
+        let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+        assert_eq!(finished.status.code(), Some(78), "{line}: {}", finished.stderr);
+        assert!(finished.stderr.contains(fault), "{line}: {}", finished.stderr);
+    }
+}
+
 /// Mistakes of all kinds, of which those that the system tells do not wait for the others.
 #[test]
 fn all_faults_are_told_in_one_round_and_in_order() {

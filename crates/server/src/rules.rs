@@ -10,7 +10,9 @@ pub(crate) mod glob;
 mod hashing;
 mod identities;
 pub(crate) mod line;
+mod md5;
 pub(crate) mod networks;
+mod old_hashes;
 pub(crate) mod sharing;
 pub(crate) mod target;
 

@@ -6,6 +6,7 @@
 mod exposure;
 mod includes;
 mod loader;
+pub(crate) mod old_hashes;
 mod places;
 mod test;
 

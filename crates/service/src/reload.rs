@@ -10,7 +10,7 @@ use staunch_confine::Confinement;
 use staunch_engine::Control;
 use staunch_netio::ListenPlace;
 
-use crate::config::Loader;
+use crate::config::{Loader, old_hashes};
 use crate::life::{DrainTimes, Reloaded};
 use crate::part::{NewSettings, Refusal};
 use crate::parts::Parts;
@@ -79,7 +79,8 @@ impl Reload {
         self.control.set_pressure(settings.pressure);
         self.control.set_http2(settings.http2);
         self.control.apply(change);
-        let warnings = config.warnings().into_iter().map(|text| format!("warning: {text}"));
+        let warnings = [config.warnings(), old_hashes::warnings(config)].concat();
+        let warnings = warnings.into_iter().map(|text| format!("warning: {text}"));
         Ok(self.unchanged(config).into_iter().chain(lines).chain(warnings).collect())
     }
 

@@ -13,7 +13,7 @@ use staunch_server::{About, Front, FrontParts, Mail, StatusPage};
 
 use crate::banner::{self, Told};
 use crate::behind_khttpd;
-use crate::config::Loader;
+use crate::config::{Loader, old_hashes};
 use crate::confinement;
 use crate::life::{Duties, Takeover};
 use crate::part::{BeforeBinding, Surroundings};
@@ -156,7 +156,8 @@ fn announce(seeing: &Seeing, config: &Config, further: Vec<String>) {
 /// Sentences about settings that may not be meant so, and are no reason not to serve.
 fn warnings(config: &Config) -> Vec<String> {
     let unknown = Loader::unknown_variables().into_iter().map(|text| format!("warning: {text}"));
-    let of_values = config.warnings().into_iter().map(|text| format!("warning: {text}"));
+    let of_values = [config.warnings(), old_hashes::warnings(config)].concat();
+    let of_values = of_values.into_iter().map(|text| format!("warning: {text}"));
     settings::without_ipv6(config).map(str::to_owned).into_iter().chain(unknown).chain(of_values).collect()
 }
 

@@ -205,7 +205,8 @@ group! {
     users: Map<Login, PasswordHash> = Some(""), File, reload,
         "{ anna = \"$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW\" }";
     /// File with further ones: lines of name, colon, hash
-    /// `staunch password NAME` prints such a line.
+    /// `staunch password NAME` prints such a line. Lines of htpasswd are taken as well: bcrypt (`-B`), and
+    /// with a warning `$apr1$` and `{SHA}`, which whoever gets the file guesses fast.
     users_file: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/users\"";
 }
 

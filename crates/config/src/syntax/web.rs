@@ -279,11 +279,39 @@ pub fn users(text: &str) -> Result<Vec<(String, String)>, String> {
         let (name, hash) = line
             .split_once(':')
             .ok_or_else(|| "write a name, a colon and a hash".to_owned())
-            .and_then(|(name, hash)| Ok((login(name)?, password_hash(hash)?)))
+            .and_then(|(name, hash)| Ok((login(name)?, password_hash_of_file(hash)?)))
             .map_err(|reason| format!("{}: {reason}", number + 1))?;
         Ok((name, hash))
     };
     said.map(user).collect()
+}
+
+/// Users of a file whose hashes are guessed fast, each with its line: those that htpasswd made by itself for
+/// long.
+pub fn users_with_old_hashes(text: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().map(str::trim).enumerate();
+    let user = |(number, line): (usize, &str)| {
+        let (name, hash) = line.split_once(':').filter(|_| !line.starts_with('#'))?;
+        is_old(hash).then(|| (number + 1, name.to_owned()))
+    };
+    lines.filter_map(user).collect()
+}
+
+/// Whether a hash is of MD5 or SHA-1.
+fn is_old(hash: &str) -> bool {
+    hash.starts_with("$apr1$") || hash.starts_with("{SHA}")
+}
+
+/// Of a file of users more is taken than in settings: what another server's has.
+fn password_hash_of_file(text: &str) -> Result<String, String> {
+    if is_old(text) {
+        return keep_if(
+            text.bytes().all(|byte| byte.is_ascii_graphic()),
+            text,
+            "$apr1$SALT$HASH or {SHA}HASH",
+        );
+    }
+    password_hash(text)
 }
 
 /// Checks the form of a hash only.

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +23,7 @@ use crate::limits::{
     USERS_FILE_BYTES_MAX,
 };
 use crate::rules::line::check_value;
+use crate::rules::old_hashes;
 
 /// A number that stands for the value of one Authorization field.
 pub(crate) type Tag = u128;
@@ -84,6 +86,13 @@ impl Auth {
         })
     }
 
+    /// A hash whose check takes long, if there is one.
+    fn dearest(&self) -> Option<&str> {
+        let is_dear = |hash: &&Box<str>| !old_hashes::is_old(hash);
+        let hash = self.hashes.values().find(is_dear).or_else(|| self.hashes.values().next())?;
+        Some(hash)
+    }
+
     /// The line that asks for credentials.
     pub(crate) fn challenge(&self) -> &str {
         &self.challenge
@@ -115,9 +124,14 @@ impl Auth {
         let text = credentials(field)?;
         let colon = text.iter().position(|&byte| byte == b':')?;
         let (name, password) = (&text[..colon], &text[colon + 1..]);
-        // A name that is not there takes as long as one that is.
-        let hash = self.hashes.get(name).or_else(|| self.hashes.values().next())?;
-        if !fits(password, hash) || !self.hashes.contains_key(name) {
+        // A name that is not there takes as long as one that is; where hashes differ in kind, one whose hash
+        // costs nothing must not be told from one that is not there either.
+        let is_right = self.hashes.get(name).is_some_and(|hash| fits(password, hash));
+        if !is_right {
+            let is_checked = self.hashes.get(name).is_some_and(|hash| !old_hashes::is_old(hash));
+            if !is_checked {
+                black_box(fits(password, self.dearest()?));
+            }
             return None;
         }
         self.good.lock().unwrap_or_else(PoisonError::into_inner).add(tag, now_s);
@@ -133,7 +147,9 @@ pub(crate) fn credentials(field: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn fits(password: &[u8], hash: &str) -> bool {
-    if hash.starts_with("$argon2id$") {
+    if old_hashes::is_old(hash) {
+        old_hashes::fits(password, hash)
+    } else if hash.starts_with("$argon2id$") {
         Argon2::default().verify_password(password, hash).is_ok()
     } else {
         bcrypt::verify(password, hash).unwrap_or(false)
@@ -142,6 +158,9 @@ fn fits(password: &[u8], hash: &str) -> bool {
 
 /// Whether a hash is one that can be checked in reasonable time.
 fn check_hash(hash: &str) -> Result<(), String> {
+    if old_hashes::is_old(hash) {
+        return old_hashes::check(hash);
+    }
     if hash.starts_with("$argon2id$") {
         let wrong = |_| "the hash is not of the form $argon2id$v=19$m=...,t=...,p=...$SALT$HASH".to_owned();
         let parsed = PasswordHash::new(hash).map_err(|error| wrong(error.to_string()))?;
@@ -164,7 +183,7 @@ fn check_hash(hash: &str) -> Result<(), String> {
             false => Ok(()),
         };
     }
-    Err("the hash is neither argon2id ($argon2id$...) nor bcrypt ($2b$...)".to_owned())
+    Err("the hash is neither argon2id ($argon2id$...) nor bcrypt ($2b$...), nor $apr1$ or {SHA}".to_owned())
 }
 
 /// This rule, with what stands in its file of users among its users.

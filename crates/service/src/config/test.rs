@@ -4,7 +4,7 @@ use staunch_program::Failure;
 use staunch_server::SitesShared;
 
 use super::loader::{Loader, of_faults};
-use super::{exposure, places};
+use super::{exposure, old_hashes, places};
 use crate::{certificates, fabric, live, proxy, settings, sites};
 
 /// Tests the settings, and says (`say`) what stands before an outcome, in the lines that administrators know.
@@ -51,7 +51,8 @@ pub fn test(loader: &Loader, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
             None => format!("the syntax of the configuration {name} is ok"),
         });
     }
-    let of_values = config.iter().flat_map(|config| config.warnings());
+    let of_values =
+        config.iter().flat_map(|config| [config.warnings(), old_hashes::warnings(config)].concat());
     for text in usable
         .into_iter()
         .flatten()

@@ -8,6 +8,11 @@ const ARGON2: &str = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQ
 /// `htpasswd -nbB -C 4 x sesame`
 const BCRYPT: &str = "$2y$04$o47T2XpOSOc..qW12xHpD.sjWFiDuFL6WcZB6Tz0JB4aDm2Ls9AZa";
 
+/// `openssl passwd -apr1 -salt saltsalt password`
+const APR1: &str = "$apr1$saltsalt$yAAkm4libquA.ZWLHbSBq/";
+/// `htpasswd -nbs x password`
+const SHA: &str = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=";
+
 fn config(users: &[(&str, &str)]) -> BasicAuth {
     let users = users.iter().map(|&(name, hash)| (name.to_owned(), hash.to_owned())).collect();
     BasicAuth { realm: "a \"place\"".to_owned(), users, users_file: None }
@@ -19,7 +24,8 @@ fn field(text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn credentials_are_checked() {
-    let auth = Auth::new(&config(&[("anna", ARGON2), ("bert", BCRYPT)])).unwrap();
+    let auth =
+        Auth::new(&config(&[("anna", ARGON2), ("bert", BCRYPT), ("carl", APR1), ("dora", SHA)])).unwrap();
     for (text, good) in [
         ("anna:secret", true),
         ("bert:sesame", true),
@@ -31,6 +37,10 @@ fn credentials_are_checked() {
         ("nobody:secret", false),
         ("anna:secret ", false),
         ("anna:sec\0ret", false),
+        ("carl:password", true),
+        ("carl:sesame", false),
+        ("dora:password", true),
+        ("dora:", false),
     ] {
         assert_eq!(auth.verify(&field(text.as_bytes()), 7), good.then_some(7), "{text:?}");
     }
@@ -91,7 +101,8 @@ fn hashes_that_are_none() {
         ),
         ("$2y$04$short", "form $2b"),
         ("$2y$31$o47T2XpOSOc..qW12xHpD.sjWFiDuFL6WcZB6Tz0JB4aDm2Ls9AZa", "cost is 31"),
-        ("{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "neither argon2id"),
+        ("{SSHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "neither argon2id"),
+        ("{SHA}W6ph5Mm5Pz8", "form $apr1$SALT$HASH or {SHA}HASH"),
     ] {
         let fault = Auth::new(&config(&[("anna", hash)])).unwrap_err();
         assert!(fault.contains("user anna") && fault.contains(words), "{fault}");
