@@ -5,6 +5,7 @@ mod admin;
 mod dashboard;
 mod log;
 mod peer;
+mod sites;
 mod top;
 mod trouble;
 mod unread;

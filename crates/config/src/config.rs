@@ -4,8 +4,8 @@
 
 use crate::group::Group;
 use crate::groups::{
-    Acme, ClientAuth, Clients, Content, Deadlines, Fabric, GLOBAL, Live, Logs, Names, Network, PathRule,
-    Pressure, Process, Proxy, Tls,
+    AccessLog, Acme, ClientAuth, Clients, Content, Deadlines, Fabric, GLOBAL, Live, Logs, Names, Network,
+    PathRule, Pressure, Process, Proxy, Tls,
 };
 use crate::joined;
 use crate::key::{Form, Key};
@@ -41,7 +41,7 @@ pub struct Config {
     pub proxy: Proxy,
     /// Other servers of one LAN.
     pub fabric: Fabric,
-    /// What is written down.
+    /// What the server says about itself.
     pub logs: Logs,
     /// How it ends, who it is, and what it tells.
     pub process: Process,
@@ -52,6 +52,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether lines are written of answers.
+    pub fn has_access_log(&self) -> bool {
+        self.sites.iter().any(|site| site.access_log.access_log.is_some())
+    }
+
     /// Values that are probably not meant as they are taken, in sentences: no reason not to serve.
     pub fn warnings(&self) -> Vec<String> {
         let of_sites = self.sites.iter().map(|site| &site.content.headers);
@@ -143,12 +148,13 @@ fn read_all(
     let live = Live::read(reader);
     let proxy = Proxy::read(reader);
     let fabric = Fabric::read(reader);
+    let access_log = AccessLog::read(reader);
     let logs = Logs::read(reader);
     let process = Process::read(reader);
     let mut within = Vec::new();
     let sites = match tables(reader, table, "site") {
         Some(tables) => several_sites(reader, table, &tables, &mut within),
-        None => only_site(reader, table, has_file, live.as_ref(), &mut within),
+        None => only_site(reader, table, has_file, (live.as_ref(), access_log.as_ref()), &mut within),
     };
     let mut sections = vec![Section { title: String::new(), entries: std::mem::take(&mut reader.entries) }];
     sections.append(&mut within);
@@ -161,6 +167,7 @@ fn read_all(
     if let Some(sites) = &sites {
         whole::scripts(reader, &sections, sites);
         whole::folders(reader, &sections, sites);
+        whole::access_logs(reader, &sections, sites);
     }
     let whole = || {
         Some(Config {
@@ -187,7 +194,7 @@ fn only_site(
     reader: &mut Reader<'_>,
     table: &[(Name, Node)],
     has_file: bool,
-    live: Option<&Live>,
+    (live, access_log): (Option<&Live>, Option<&AccessLog>),
     sections: &mut Vec<Section>,
 ) -> Option<Vec<Site>> {
     let content = Content::read(reader);
@@ -201,6 +208,7 @@ fn only_site(
         tls: None,
         client_auth: None,
         default: true,
+        access_log: access_log?.clone(),
         live: live?.clone(),
         content: content?,
         paths: paths?,
@@ -270,18 +278,20 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
         .map(|(_, keys)| (*keys, "stands above the first [[...]] of the file: it holds for the whole server"))
         .collect();
     let elsewhere = [global, vec![(PathRule::KEYS, "belongs in [[site.path]]")]].concat();
-    inner.refuse_unknown(&[Names::KEYS, Content::KEYS, Live::KEYS], &elsewhere);
+    inner.refuse_unknown(&[Names::KEYS, Content::KEYS, Live::KEYS, AccessLog::KEYS], &elsewhere);
     let names = Names::read(&mut inner);
     inner.inherit(reader, Live::KEYS, &PUBLISH_TOKENS);
     let live = Live::read(&mut inner);
+    inner.inherit(reader, AccessLog::KEYS, &[]);
+    let access_log = AccessLog::read(&mut inner);
     let content = Content::read(&mut inner);
     let content = settle(&mut inner, content, true, false);
     reader.faults.append(&mut inner.faults);
     sections.push(Section { title: "site".into(), entries: inner.entries });
     let paths = path_rules(reader, entries, "site.path", sections);
     let Names { hosts, canonical_host, tls, client_auth, default } = names?;
-    let (live, content, paths) = (live?, content?, paths?);
-    Some(Site { hosts, canonical_host, tls, client_auth, default, live, content, paths })
+    let (access_log, live, content, paths) = (access_log?, live?, content?, paths?);
+    Some(Site { hosts, canonical_host, tls, client_auth, default, access_log, live, content, paths })
 }
 
 /// With several sites, nothing may be said that sounds as if it were for one of them.

@@ -12,7 +12,7 @@ mod tls;
 pub use acme::Acme;
 pub use fabric::Fabric;
 pub use live::{Live, LiveIssuerRule, LiveTopicRule};
-pub use process::{Logs, Process};
+pub use process::{AccessLog, Logs, Process};
 pub use proxy::Proxy;
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
@@ -32,6 +32,7 @@ pub const GLOBAL: &[(&str, &[Key])] = &[
     (Live::TITLE, Live::KEYS),
     (Proxy::TITLE, Proxy::KEYS),
     (Fabric::TITLE, Fabric::KEYS),
+    (AccessLog::TITLE, AccessLog::KEYS),
     (Logs::TITLE, Logs::KEYS),
     (Process::TITLE, Process::KEYS),
 ];

@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         let says_one = self.table.iter().any(|(name, _)| either.contains(&name.text.as_str()));
         let is_left = |key: &&Key| !says_one || !either.contains(&key.name);
         let said = |key: &'static Key| Some((key.name, around.find(key).or_else(|| default(key))?.0));
-        self.inherited = keys.iter().filter(is_left).filter_map(said).collect();
+        self.inherited.extend(keys.iter().filter(is_left).filter_map(said));
     }
 
     /// The value of a key by its highest layer, noted with its origin; `None` if it is wrong.

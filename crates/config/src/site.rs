@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::groups::{Certificates, ClientAuth, Content, Live, PathRule};
+use crate::groups::{AccessLog, Certificates, ClientAuth, Content, Live, PathRule};
 use crate::units::Application;
 
 /// The settings of a site.
@@ -18,6 +18,8 @@ pub struct Site {
     pub client_auth: Option<Option<ClientAuth>>,
     /// Whether it answers for all other hosts.
     pub default: bool,
+    /// What is written of requests to its hosts.
+    pub access_log: AccessLog,
     /// Live data: publishing, polling, streams of events.
     pub live: Live,
     /// What is served, and how.

@@ -1,6 +1,6 @@
 //! What only the settings as a whole can tell: values that are right each, and not together.
 
-use crate::groups::{Network, PathRule, Pressure, Tls};
+use crate::groups::{AccessLog, Network, PathRule, Pressure, Tls};
 use crate::reader::{Fault, Origin, Reader};
 use crate::report::Section;
 use crate::site::Site;
@@ -90,6 +90,31 @@ pub(crate) fn folders(reader: &mut Reader<'_>, sections: &[Section], sites: &[Si
             }
         }
     }
+}
+
+/// A file of several sites that each would begin anew at a size of its own.
+pub(crate) fn access_logs(reader: &mut Reader<'_>, sections: &[Section], sites: &[Site]) {
+    const KEYS: [&str; 2] = ["access_log_size_max", "access_log_keep"];
+    let of_sites: Vec<&Section> = sections.iter().filter(|section| section.title == "site").collect();
+    let sizes = |log: &AccessLog| (log.access_log_size_max, log.access_log_keep);
+    let is_otherwise = |one: &AccessLog, other: &AccessLog| {
+        one.access_log.is_some() && one.access_log == other.access_log && sizes(one) != sizes(other)
+    };
+    for (index, site) in sites.iter().enumerate() {
+        let other = sites[..index].iter().position(|other| is_otherwise(&site.access_log, &other.access_log));
+        let Some(other) = other else { continue };
+        // Either says what the other does not.
+        let mut pair = [index, other].into_iter().filter_map(|number| of_sites.get(number).copied());
+        let said = pair.find_map(|section| Some((section, KEYS.into_iter().find(|key| says(section, key))?)));
+        if let Some((section, key)) = said {
+            let text = "another site writes to the same file, and says another one: say the same in both";
+            refuse(reader, section, key, text.into());
+        }
+    }
+}
+
+fn says(section: &Section, key: &str) -> bool {
+    section.entries.iter().any(|entry| entry.key.name == key)
 }
 
 fn refuse(reader: &mut Reader<'_>, section: &Section, key: &str, text: String) {

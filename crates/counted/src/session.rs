@@ -15,7 +15,7 @@ use std::time::Duration;
 use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Post, Stats, StreamRef};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, RequestMemory, Session};
-use staunch_server::log::{AccessLog, Format, LogSettings, Target};
+use staunch_server::log::{AccessLog, Format, LogCondition, LogSettings, Target};
 use staunch_server::{Front, FrontParts, SiteConfig, SitesShared};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -106,7 +106,13 @@ fn inputs(case: &str) -> Vec<String> {
 /// Where the log goes: a name that the site has no answer for, so that it does not follow its changes.
 fn settings(folder: &Path) -> LogSettings {
     let target = Target::File(folder.join(".log"));
-    LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 }
+    LogSettings {
+        target,
+        format: Format::Combined,
+        size_bytes_max: None,
+        keep: 0,
+        condition: LogCondition::default(),
+    }
 }
 
 /// Waits, without spinning, until so many lines were written.

@@ -6,10 +6,12 @@
 
 mod access;
 pub(crate) mod account;
+mod counts;
 mod error;
 mod feeder;
 mod fields;
 mod lines;
+mod output;
 pub(crate) mod passed;
 mod record;
 mod settings;
@@ -20,7 +22,10 @@ mod writer;
 
 pub use access::{AccessLog, LogCounts, Prepared as PreparedAccessLog};
 pub use error::{ErrorLog, Prepared as PreparedErrorLog};
-pub use settings::{Field, Format, LogError, LogSettings, Piece, Target};
+pub use settings::{
+    Field, Format, LogCondition, LogError, LogPlan, LogSettings, Piece, SiteLog, StatusTest as LogStatusTest,
+    Target,
+};
 pub use staunch_engine::{LineCounts, LineQueue, Notice};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! [`crate::Front::new`] once per worker, [`SitesShared::prepare`] and [`PreparedSites::commit`] whenever
 //! the settings change.
 
-mod hosts;
+pub(crate) mod hosts;
 mod worker;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

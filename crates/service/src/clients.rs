@@ -18,7 +18,7 @@ pub(crate) fn policy(config: &Config) -> ClientPolicy {
         .client_rate
         .and_then(|rate| Some(ClientRate::new(NonZeroU64::new(rate.count)?, NonZeroU32::new(rate.seconds)?)));
     ClientPolicy {
-        addresses: config.logs.access_log.is_some() || is_asked_for(config),
+        addresses: config.has_access_log() || is_asked_for(config),
         connections_max: clients.client_connections.and_then(count),
         rate,
         prefix_ipv6: clients.client_prefix_ipv6,

@@ -118,7 +118,8 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
         AdminAddress::Internet(_) => None,
     });
     files.chain(admin).for_each(|file| paths.make_socket(file));
-    let logs = [&config.logs.access_log, &config.logs.error_log].into_iter().filter_map(|log| match log {
+    let access_logs = config.sites.iter().map(|site| &site.access_log.access_log);
+    let logs = access_logs.chain([&config.logs.error_log]).filter_map(|log| match log {
         Some(Output::File(file)) => Some(file),
         Some(Output::Standard | Output::StandardError | Output::Syslog(_)) | None => None,
     });

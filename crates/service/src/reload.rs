@@ -66,11 +66,11 @@ impl Reload {
             plain: &plain_addresses,
             secured: &secured_addresses,
             has_starter: self.has_starter,
-            begins_access_log: !self.seeing.log.is_on() && config.logs.access_log.is_some(),
+            begins_access_log: !self.seeing.log.is_on() && config.has_access_log(),
         };
         let change = self.control.prepare(&settings.listen, &secured);
         let change = change.map_err(|error| Refusal::Faulty(error.to_string()))?;
-        let logging = self.seeing.prepare(&config.logs)?;
+        let logging = self.seeing.prepare(config)?;
         let commit = self.parts.prepare(&new)?;
         let lines = commit();
         self.seeing.commit(logging);

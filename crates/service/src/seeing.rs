@@ -8,17 +8,17 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use staunch_config::Config;
-use staunch_config::groups::Logs;
+use staunch_config::groups::{AccessLog as AccessLogSettings, Logs};
 use staunch_config::syntax::choice::LogField;
-use staunch_config::syntax::log_line::LogLine;
+use staunch_config::syntax::log_line::{LogLine, StatusTest};
 use staunch_config::syntax::text::{AdminAddress, Output};
+use staunch_config::{Config, Site};
 use staunch_confine::Identity;
 use staunch_engine::Engine;
 use staunch_program::Failure;
 use staunch_server::log::{
-    AccessLog, ErrorLog, Field, Format, LineQueue, LogError, LogSettings, Notice, PreparedAccessLog,
-    PreparedErrorLog, Target,
+    AccessLog, ErrorLog, Field, Format, LineQueue, LogCondition, LogError, LogPlan, LogSettings,
+    LogStatusTest, Notice, PreparedAccessLog, PreparedErrorLog, SiteLog, Target,
 };
 use staunch_server::metrics::Sources;
 use staunch_server::{About, Admin, MoreMetrics};
@@ -79,10 +79,10 @@ impl Seeing {
     ///
     /// # Errors
     /// A log that cannot be opened: then all stays as it was.
-    pub(crate) fn prepare(&self, logs: &Logs) -> Result<Logging, Failure> {
+    pub(crate) fn prepare(&self, config: &Config) -> Result<Logging, Failure> {
         let error_log =
-            self.error_log.prepare(own_lines(logs)).map_err(|error| blame("error_log", &error))?;
-        let access_log = self.log.prepare(settings(logs)).map_err(|error| blame("access_log", &error))?;
+            self.error_log.prepare(own_lines(&config.logs)).map_err(|error| blame("error_log", &error))?;
+        let access_log = self.log.prepare(plan(config)).map_err(|error| blame("access_log", &error))?;
         Ok(Logging { access_log, error_log })
     }
 
@@ -90,15 +90,16 @@ impl Seeing {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn start_logs(&self, logs: &Logs) -> Result<(), Failure> {
-        let error_log = self.error_log.prepare_what_can_be(own_lines(logs));
+    pub(crate) fn start_logs(&self, config: &Config) -> Result<(), Failure> {
+        let error_log = self.error_log.prepare_what_can_be(own_lines(&config.logs));
         let error_log = error_log.map_err(|error| blame("error_log", &error))?;
-        let access_log = self.log.prepare_what_can_be(settings(logs));
+        let access_log = self.log.prepare_what_can_be(plan(config));
         let access_log = access_log.map_err(|error| blame("access_log", &error))?;
-        let of_access = access_log.absence().map(|why| format!("access_log: {why}; its lines are lost"));
+        let absences = access_log.absences();
+        let of_access = absences.into_iter().map(|why| format!("access_log: {why}; its lines are lost"));
         let of_error = error_log.trouble().map(|why| format!("error_log: {why}"));
         self.commit(Logging { access_log, error_log });
-        of_access.into_iter().chain(of_error).for_each(|text| (self.notice)(&text));
+        of_access.chain(of_error).for_each(|text| (self.notice)(&text));
         Ok(())
     }
 
@@ -215,16 +216,30 @@ fn own_lines(logs: &Logs) -> Target {
     logs.error_log.as_ref().map_or(Target::StandardError, target)
 }
 
-fn settings(logs: &Logs) -> Option<LogSettings> {
-    let target = target(logs.access_log.as_ref()?);
-    let format = match &logs.access_log_format {
+/// What is written of requests to each site.
+fn plan(config: &Config) -> LogPlan {
+    let site = |site: &Site| SiteLog {
+        hosts: site.hosts.clone(),
+        is_default: site.default,
+        log: settings(&site.access_log),
+    };
+    LogPlan { sites: config.sites.iter().map(site).collect() }
+}
+
+fn settings(log: &AccessLogSettings) -> Option<LogSettings> {
+    let target = target(log.access_log.as_ref()?);
+    let format = match &log.access_log_format {
         LogLine::Combined => Format::Combined,
         // The format was read strictly.
         LogLine::Text(text) => Format::of_text(text).unwrap_or(Format::Combined),
-        LogLine::Json => Format::Json(logs.access_log_fields.iter().map(field).collect()),
+        LogLine::Json => Format::Json(log.access_log_fields.iter().map(field).collect()),
     };
-    let keep = u32::try_from(logs.access_log_keep).unwrap_or(u32::MAX);
-    Some(LogSettings { target, format, size_bytes_max: logs.access_log_size_max, keep })
+    let keep = u32::try_from(log.access_log_keep).unwrap_or(u32::MAX);
+    let test =
+        |test: &StatusTest| LogStatusTest { from: test.from, to: test.to, is_negated: test.is_negated };
+    let statuses = log.access_log_if.iter().map(test).collect();
+    let condition = LogCondition { statuses, skipped_paths: log.access_log_skip.clone() };
+    Some(LogSettings { target, format, size_bytes_max: log.access_log_size_max, keep, condition })
 }
 
 fn field(field: &LogField) -> Field {

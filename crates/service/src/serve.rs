@@ -131,7 +131,7 @@ fn surroundings<'a>(
 
 /// Opens the logs, and starts the threads that write.
 fn open_logs(seeing: &Seeing, config: &Config) -> Result<(), Failure> {
-    seeing.start_logs(&config.logs)?;
+    seeing.start_logs(config)?;
     Ok(seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?)
 }
 

@@ -2,16 +2,16 @@
 
 use crate::group::{Conflict, group};
 use crate::syntax::choice::{LogField, OnOff, Sandbox};
-use crate::syntax::log_line::LogForm;
+use crate::syntax::log_line::{LogForm, StatusCondition};
 use crate::syntax::text::{
     Admin, AdminAddress, Count, FilePath, Interface, Lines, OwnLines, Size, Time, User,
 };
-use crate::syntax::web::{Host, UrlPath};
+use crate::syntax::web::{Host, Pattern, UrlPath};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 group! {
-    /// What is written down.
-    Logs, "Logs", |_| None;
+    /// What is written of each answer.
+    AccessLog, "Access log", |_| None;
 
     /// File with a line for each answer; `-`: standard output; or `syslog`
     /// `/dev/stdout` and `/dev/stderr` are the outputs of the process, as in containers. A file that cannot
@@ -21,6 +21,8 @@ group! {
     /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
     /// `syslog` is the socket `/dev/log`, `syslog:/PATH` another one. Messages are of facility daemon and
     /// severity info (RFC 3164), in UTC.
+    /// What stands in a `[[site]]` holds for requests to its hosts, and what it does not say is as above it;
+    /// `off` there writes nothing of that site. Requests without a host are the default site's.
     access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
     /// How the lines look
     /// A text of one's own has the words of nginx: `$remote_addr`, `$remote_user`, `$time_local`,
@@ -44,6 +46,18 @@ group! {
     access_log_size_max: OrOff<Size> = Some("off"), Value, reload, "\"100MiB\"";
     /// How many old files are kept
     access_log_keep: Count = Some("5"), Value, reload, "10";
+    /// Of which answers a line is written: all of these must hold
+    /// A comparison of `status` with a number, by `>=`, `<`, `=` or `!=`, such as `status >= 400`.
+    access_log_if: Many<StatusCondition> = Some(""), File, reload, "\"status >= 400\"";
+    /// Patterns of paths of which no line is written
+    /// Of the decoded path, without its query. `*` stands for any characters, `/` among them.
+    access_log_skip: Many<Pattern> = Some(""), File, reload, "[\"/healthz\", \"/assets/*\"]";
+}
+
+group! {
+    /// What the server says about itself.
+    Logs, "Error log", |_| None;
+
     /// File for what the server says about itself; off is standard error
     /// `/dev/stdout` and `/dev/stderr` are the outputs of the process. While a file cannot be opened, lines
     /// go to standard error, and `/readyz` says so; USR1 tries again.

@@ -30,6 +30,49 @@ pub const LOG_WORDS: [&str; 23] = [
     "ssl_client_fingerprint_sha256",
 ];
 
+/// A comparison of an answer's status, from `from` to `to`, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusTest {
+    /// The smallest status meant.
+    pub from: u16,
+    /// The largest status meant.
+    pub to: u16,
+    /// Whether it holds outside of these, not within.
+    pub is_negated: bool,
+    /// As it was written.
+    pub text: String,
+}
+
+/// `status >= 400`, and with `<`, `=` and `!=`.
+#[derive(Debug)]
+pub struct StatusCondition;
+
+impl Scalar for StatusCondition {
+    type Value = StatusTest;
+    const WORD: &'static str = "CONDITION";
+    const IS_TEXT: bool = true;
+
+    fn parse(text: &str) -> Result<StatusTest, String> {
+        let form = || "write a comparison such as `status >= 400`, with >=, <, = or !=".to_owned();
+        let rest = text.trim().strip_prefix("status").ok_or_else(form)?.trim_start();
+        let signs = [">=", "!=", "<", "="];
+        let found = signs.into_iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
+        let (sign, number) = found.ok_or_else(form)?;
+        let status = number.trim().parse().ok().filter(|status| (100..=599).contains(status));
+        let status: u16 = status.ok_or_else(|| "write a status from 100 to 599".to_owned())?;
+        let (from, to) = match sign {
+            ">=" => (status, u16::MAX),
+            "<" => (0, status - 1),
+            _ => (status, status),
+        };
+        Ok(StatusTest { from, to, is_negated: sign == "!=", text: format!("status {sign} {status}") })
+    }
+
+    fn write(test: &StatusTest) -> Node {
+        Node::text(test.text.as_str())
+    }
+}
+
 /// A form of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogLine {

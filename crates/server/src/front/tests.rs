@@ -9,7 +9,7 @@ use super::*;
 use crate::SiteConfig;
 use crate::content::testing::Folder;
 use crate::live::LiveConfig;
-use crate::log::{Format, LogSettings, Target};
+use crate::log::{Format, LogCondition, LogSettings, Target};
 
 const ADDRESS: Address = Address { worker: 0, slot: 5, generation: 1, stream: StreamRef::ONLY };
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
@@ -72,7 +72,13 @@ fn a_refused_exchange_is_told_to_the_log_and_to_its_owner() {
     let target = Target::File(folder.path().join(".log"));
     parts
         .log
-        .set(Some(LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 }))
+        .set(Some(LogSettings {
+            target,
+            format: Format::Combined,
+            size_bytes_max: None,
+            keep: 0,
+            condition: LogCondition::default(),
+        }))
         .unwrap();
     let refused = |owner| Refused {
         address: ADDRESS,
@@ -129,7 +135,13 @@ fn a_request_that_no_part_reads_is_answered_and_told_to_the_log() {
     let folder = Folder::new();
     let (mut front, parts) = front(&folder);
     let target = Target::File(folder.path().join(".log"));
-    let settings = LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 };
+    let settings = LogSettings {
+        target,
+        format: Format::Combined,
+        size_bytes_max: None,
+        keep: 0,
+        condition: LogCondition::default(),
+    };
     parts.log.set(Some(settings)).unwrap();
     let (mut session, mut outgoing, stats) = (Session::new(0), Outgoing::default(), Stats::default());
     let mut input = &b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"[..];

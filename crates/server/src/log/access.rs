@@ -12,12 +12,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::Notice;
+use super::counts::Counts;
 use super::feeder::{self, Feeder};
-use super::fields;
-use super::settings::{Format, LogError, LogSettings};
+use super::output::Output;
+use super::settings::{LogError, LogPlan, LogSettings};
 use super::signal::Signal;
 use super::sink::Sink;
-use super::writer::{Counts, Order, Writer};
+use super::writer::{Order, Writer};
 
 /// The access log of a process.
 pub struct AccessLog {
@@ -30,12 +31,17 @@ pub struct AccessLog {
 }
 
 /// What is to be logged to, opened and not yet written to.
-pub struct Prepared(Option<(Sink, Format)>);
+pub struct Prepared {
+    output: Option<Output>,
+    /// What lines need, as bits.
+    wanted: u32,
+}
 
 impl Prepared {
-    /// Why it could not be opened, if it could not.
-    pub fn absence(&self) -> Option<&str> {
-        self.0.as_ref().and_then(|(sink, _)| sink.absence())
+    /// Why places could not be opened, of those that could not.
+    pub fn absences(&self) -> Vec<String> {
+        let absent = self.output.as_ref().map(Output::absent).unwrap_or_default();
+        absent.into_iter().map(|(_, why)| why).collect()
     }
 }
 
@@ -71,12 +77,20 @@ impl AccessLog {
     ///
     /// # Errors
     /// If the file cannot be opened, or no thread be started: then all stays as it was.
-    pub fn prepare(&self, settings: Option<LogSettings>) -> Result<Prepared, LogError> {
-        let Some(settings) = settings else { return Ok(Prepared(None)) };
-        let target = settings.target.clone();
-        let sink = Sink::open(settings.target, settings.size_bytes_max, settings.keep)?;
-        self.start().map_err(|error| LogError { target, error })?;
-        Ok(Prepared(Some((sink, settings.format))))
+    pub fn prepare(&self, plan: impl Into<LogPlan>) -> Result<Prepared, LogError> {
+        self.prepare_by(&plan.into(), |log| Sink::open(log.target.clone(), log.size_bytes_max, log.keep))
+    }
+
+    fn prepare_by(
+        &self,
+        plan: &LogPlan,
+        open: impl FnMut(&LogSettings) -> Result<Sink, LogError>,
+    ) -> Result<Prepared, LogError> {
+        let output = Output::new(plan, open)?;
+        if let Some(place) = output.as_ref().and_then(|output| output.places.first()) {
+            self.start().map_err(|error| LogError { target: place.sink.target().clone(), error })?;
+        }
+        Ok(Prepared { output, wanted: Output::wanted(plan) })
     }
 
     /// As [`Self::prepare`], for a start: what cannot be opened is no reason not to serve. Its lines are lost
@@ -84,12 +98,9 @@ impl AccessLog {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn prepare_what_can_be(&self, settings: Option<LogSettings>) -> Result<Prepared, LogError> {
-        let Some(LogSettings { target, format, size_bytes_max, keep }) = settings else {
-            return Ok(Prepared(None));
-        };
-        self.start().map_err(|error| LogError { target: target.clone(), error })?;
-        Ok(Prepared(Some((Sink::open_or_await(target, size_bytes_max, keep), format))))
+    pub fn prepare_what_can_be(&self, plan: impl Into<LogPlan>) -> Result<Prepared, LogError> {
+        let open = |log: &LogSettings| Sink::open_or_await(log.target.clone(), log.size_bytes_max, log.keep);
+        self.prepare_by(&plan.into(), |log| Ok(open(log)))
     }
 
     /// Why lines are lost at present, in a sentence, if they are.
@@ -99,12 +110,12 @@ impl AccessLog {
 
     /// Logs so from now on, or no longer. Lines of the next moment may still go the old way.
     pub fn commit(&self, prepared: Prepared) {
-        let wanted = prepared.0.as_ref().map_or(0, |(_, format)| fields::wanted(format));
+        let Prepared { output, wanted } = prepared;
         if wanted == 0 {
             self.wanted.store(0, Relaxed);
         }
-        self.counts.note(prepared.absence().map(str::to_owned));
-        self.order(Order::Output(prepared.0));
+        self.counts.begin(output.as_ref().map(Output::absent).unwrap_or_default());
+        self.order(Order::Output(output.map(Box::new)));
         self.wanted.store(wanted, Relaxed);
     }
 
@@ -112,8 +123,8 @@ impl AccessLog {
     ///
     /// # Errors
     /// Those of [`Self::prepare`].
-    pub fn set(&self, settings: Option<LogSettings>) -> Result<(), LogError> {
-        self.prepare(settings).map(|prepared| self.commit(prepared))
+    pub fn set(&self, plan: impl Into<LogPlan>) -> Result<(), LogError> {
+        self.prepare(plan).map(|prepared| self.commit(prepared))
     }
 
     /// Opens the file that now has the name, for one that was renamed. If that fails, the old one is kept and

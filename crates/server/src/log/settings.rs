@@ -172,6 +172,59 @@ pub struct LogSettings {
     pub size_bytes_max: Option<u64>,
     /// How many files with a suffix are kept.
     pub keep: u32,
+    /// Of which answers a line is written.
+    pub condition: LogCondition,
+}
+
+/// Of which answers a line is written. By default of all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogCondition {
+    /// Of those alone whose status passes all of these.
+    pub statuses: Vec<StatusTest>,
+    /// Of none whose decoded path is one of these patterns.
+    pub skipped_paths: Vec<String>,
+}
+
+/// A range of statuses, from `from` to `to`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusTest {
+    /// The smallest.
+    pub from: u16,
+    /// The largest.
+    pub to: u16,
+    /// Whether those outside of it are meant.
+    pub is_negated: bool,
+}
+
+impl StatusTest {
+    pub(super) fn holds(self, status: u16) -> bool {
+        (self.from..=self.to).contains(&status) != self.is_negated
+    }
+}
+
+/// What is logged of each site.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogPlan {
+    /// In the order in which they are served.
+    pub sites: Vec<SiteLog>,
+}
+
+/// What is logged of a site.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SiteLog {
+    /// Its hosts, without port; `*.` stands for every host below.
+    pub hosts: Vec<String>,
+    /// Whether it answers for all other hosts.
+    pub is_default: bool,
+    /// Where to, if anything is.
+    pub log: Option<LogSettings>,
+}
+
+/// A log that all sites share.
+impl From<Option<LogSettings>> for LogPlan {
+    fn from(log: Option<LogSettings>) -> Self {
+        Self { sites: vec![SiteLog { log, ..SiteLog::default() }] }
+    }
 }
 
 /// Why a log cannot be opened.

@@ -11,7 +11,9 @@ use staunch_protocol::http1::{Event, Session};
 
 use super::account::{Before, LogAccount};
 use super::feeder::RING_BYTES;
-use super::{AccessLog, Field, Format, LogCounts, LogSettings, Notice, Target};
+use super::{
+    AccessLog, Field, Format, LogCondition, LogCounts, LogPlan, LogSettings, Notice, SiteLog, Target,
+};
 use crate::content::testing::Folder;
 
 const UNIX_MS: u64 = 0;
@@ -28,7 +30,13 @@ fn notices() -> (Arc<Mutex<Vec<String>>>, Notice) {
 }
 
 fn settings(path: &Path, format: Format) -> LogSettings {
-    LogSettings { target: Target::File(path.into()), format, size_bytes_max: None, keep: 0 }
+    LogSettings {
+        target: Target::File(path.into()),
+        format,
+        size_bytes_max: None,
+        keep: 0,
+        condition: LogCondition::default(),
+    }
 }
 
 fn few() -> Format {
@@ -95,7 +103,7 @@ fn what_was_answered_is_written() {
         b"",
     );
     assert!(log.finish(PATIENCE));
-    log.set(None).unwrap();
+    log.set(LogPlan::default()).unwrap();
     ask(&mut account, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(log.finish(PATIENCE));
     assert_eq!(
@@ -110,6 +118,47 @@ fn what_was_answered_is_written() {
          127.0.0.1 - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 30 \"-\" \"-\"\n"
     );
     assert_eq!(log.counts(), LogCounts { written: 5, dropped: 0, failed: 0 });
+}
+
+#[test]
+fn each_site_has_a_place_and_a_condition() {
+    let folder = Folder::new();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let form = || Format::Json(vec![Field::Target]);
+    let site = |hosts: &[&str], log: Option<LogSettings>| SiteLog {
+        hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        is_default: false,
+        log,
+    };
+    let condition = LogCondition { skipped_paths: vec!["/quiet*".into()], ..LogCondition::default() };
+    let quiet = LogSettings { condition, ..settings(&second, form()) };
+    let sites = vec![
+        site(&["a.example"], Some(settings(&first, form()))),
+        site(&["*.b.example"], Some(quiet)),
+        SiteLog { is_default: true, ..site(&[], None) },
+        site(&["c.example"], Some(settings(&first, form()))),
+    ];
+    let log = AccessLog::new(notices().1);
+    log.set(LogPlan { sites }).unwrap();
+    let mut account = LogAccount::new(Arc::clone(&log), 7);
+    for (host, path) in [
+        ("a.example", "/one"),
+        ("A.example:80", "/two"),
+        ("x.b.example", "/three"),
+        ("x.b.example", "/quiet/four"),
+        ("b.example", "/five"),
+        ("c.example", "/quiet"),
+    ] {
+        ask(&mut account, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    }
+    assert!(log.finish(PATIENCE));
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    assert_eq!(read(&first), "{\"target\":\"/one\"}\n{\"target\":\"/two\"}\n{\"target\":\"/quiet\"}\n");
+    assert_eq!(read(&second), "{\"target\":\"/three\"}\n");
+    assert_eq!(log.counts(), LogCounts { written: 4, dropped: 0, failed: 0 });
+    let sites = vec![site(&["a"], None), site(&["b"], None)];
+    log.set(LogPlan { sites }).unwrap();
+    assert!(!log.is_on());
 }
 
 #[test]

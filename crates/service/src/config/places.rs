@@ -22,7 +22,10 @@ pub(crate) fn look(reading: &mut Reading) {
                 of_process(section, &mut blame);
                 of_site(section, &branches(&reading.sections[number + 1..]), &mut blame);
             }
-            "site" => of_site(section, &branches(&reading.sections[number + 1..]), &mut blame),
+            "site" => {
+                logs(section, &mut blame);
+                of_site(section, &branches(&reading.sections[number + 1..]), &mut blame);
+            }
             _ => of_rule(section, &mut blame),
         }
     }
@@ -107,6 +110,14 @@ fn of_rule(section: &Section, blame: Blame<'_>) {
 }
 
 fn of_process(section: &Section, blame: Blame<'_>) {
+    logs(section, blame);
+    if let Some(Err(unknown)) = text(value(section, "user")).map(Identity::find) {
+        blame("user", unknown.to_string());
+    }
+}
+
+/// Files that are written, as far as a section names some.
+fn logs(section: &Section, blame: Blame<'_>) {
     for key in ["access_log", "error_log", "pid_file"] {
         let look = |place: &str| match syslog(place).filter(|_| key == "access_log") {
             Some(socket) => service(Path::new(socket)),
@@ -115,9 +126,6 @@ fn of_process(section: &Section, blame: Blame<'_>) {
         if let Some(Err(text)) = text(value(section, key)).map(look) {
             blame(key, text);
         }
-    }
-    if let Some(Err(unknown)) = text(value(section, "user")).map(Identity::find) {
-        blame("user", unknown.to_string());
     }
 }
 
