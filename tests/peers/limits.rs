@@ -74,6 +74,8 @@ fn a_client_makes_so_many_requests_a_second() {
         for refused in answers.iter().filter(|answer| answer.status != 200) {
             assert_eq!(refused.status, 429);
             assert_eq!(refused.value("Retry-After").as_deref(), Some("1"));
+            assert_eq!(refused.value("RateLimit-Policy").as_deref(), Some("\"client_rate\";q=5;w=1"));
+            assert_eq!(refused.value("RateLimit").as_deref(), Some("\"client_rate\";r=0;t=1"));
             assert!(!refused.has("Connection"), "the connection stays");
         }
         assert_eq!(Caller::from(ip("127.0.0.7"), served.address()).status(), 200, "another client");

@@ -29,6 +29,8 @@ fn the_log_names_the_client_of_every_request() {
         assert_eq!(proxy.ask("/a.txt?forwarded", forwarded).unwrap().status, 200);
         let refused = proxy.ask("/a.txt?refused", forwarded).unwrap();
         assert_eq!((refused.status, refused.value("Retry-After").as_deref()), (429, Some("3600")));
+        assert_eq!(refused.value("RateLimit-Policy").as_deref(), Some("\"client_rate\";q=1;w=3600"));
+        assert_eq!(refused.value("RateLimit").as_deref(), Some("\"client_rate\";r=0;t=3600"));
         let expected = [
             ("127.0.0.3 ", "?direct ", " 200 "),
             ("198.51.100.1 ", "?forwarded ", " 200 "),

@@ -203,10 +203,10 @@ impl Drop for Clients {
 }
 
 fn too_soon_fields(policy: &ClientPolicy) -> Vec<u8> {
-    let seconds = policy.rate.map_or(1, ClientRate::retry_after_s);
+    let rate = policy.rate.map_or_else(|| "Retry-After: 1\r\n".to_owned(), ClientRate::fields);
     let length_bytes = TOO_SOON_BODY.len();
     let content = format!("Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length_bytes}\r\n");
-    format!("Retry-After: {seconds}\r\n{content}").into_bytes()
+    format!("{rate}{content}").into_bytes()
 }
 
 fn in_ns(ms: u64) -> u64 {

@@ -14,13 +14,29 @@ pub struct ClientRate {
     pub(super) interval_ns: u64,
     /// How many can be earned in advance.
     pub(super) burst: u64,
+    /// As it was told: so many requests in so many seconds.
+    count: u64,
+    seconds: u32,
 }
 
 impl ClientRate {
     /// `count` requests in `seconds`.
     pub fn new(count: NonZeroU64, seconds: NonZeroU32) -> Self {
         let interval_ns = (u64::from(seconds.get()) * SECOND_NS / count).max(1);
-        Self { interval_ns, burst: (SECOND_NS / interval_ns).max(1) }
+        let burst = (SECOND_NS / interval_ns).max(1);
+        Self { interval_ns, burst, count: count.get(), seconds: seconds.get() }
+    }
+
+    /// Fields that tell a client whose request came too soon what it may do, and when again
+    /// (draft-ietf-httpapi-ratelimit-headers-10).
+    pub(super) fn fields(self) -> String {
+        // The largest number of a structured field (RFC 9651, section 3.3.1).
+        const NUMBER_MAX: u64 = 999_999_999_999_999;
+        let (count, seconds, again_s) = (self.count.min(NUMBER_MAX), self.seconds, self.retry_after_s());
+        format!(
+            "Retry-After: {again_s}\r\nRateLimit-Policy: \"client_rate\";q={count};w={seconds}\r\n\
+             RateLimit: \"client_rate\";r=0;t={again_s}\r\n"
+        )
     }
 
     /// After how many seconds a client has surely earned another request.
