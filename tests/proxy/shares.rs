@@ -74,6 +74,9 @@ fn one_client_takes_no_more_than_its_share_of_connections_to_servers() {
         };
         assert_eq!((greedy.len(), refused.status), (56, 429), "{words}");
         assert_eq!(refused.value("retry-after").as_deref(), Some("1"), "{words}");
+        let policy = r#""proxy_share";q=56;qu="concurrent-requests""#;
+        assert_eq!(refused.value("ratelimit-policy").as_deref(), Some(policy), "{words}");
+        assert_eq!(refused.value("ratelimit").as_deref(), Some(r#""proxy_share";r=0"#), "{words}");
         assert_eq!(world.metric("staunch_proxy_excess_total", "connections"), 1.0, "{words}");
         await_line(&log_file, &format!("{GREEDY} has 56 of {LINKS} connections to servers"));
         // The next client finds room, though not for more than the rest.

@@ -138,8 +138,8 @@ pub(super) enum Failure {
     Unreachable,
     /// The server has not answered in time.
     TimedOut,
-    /// The client has its share of links, or of the line, already.
-    Excess,
+    /// The client has its share of links, or of the line, already: so many.
+    Excess { held: u32 },
     /// The client has left meanwhile.
     ClientGone,
     /// The answer is not HTTP, or could be read in two ways.

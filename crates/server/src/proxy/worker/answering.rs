@@ -65,7 +65,7 @@ impl ProxyWorker {
     ) -> Answered {
         let (problem, further) = match failure {
             Failure::Crowded { spread_s } => (Problem::Crowded, format!("Retry-After: {spread_s}\r\n")),
-            Failure::Excess => (Problem::TooMany, String::new()),
+            Failure::Excess { held } => (Problem::TooMany, share_fields(held)),
             Failure::NoLink => (Problem::Crowded, "Retry-After: 1\r\n".to_owned()),
             Failure::Unreachable => (Problem::Unreachable, String::new()),
             Failure::BadAnswer => (Problem::BadAnswer, String::new()),
@@ -81,6 +81,15 @@ impl ProxyWorker {
         let further = [lines, further.as_bytes()].concat();
         self.shared.problems.answer(problem, &further, request, answer)
     }
+}
+
+/// Fields that tell a client how many requests it may have at once while others are there, and that none is
+/// left (draft-ietf-httpapi-ratelimit-headers-10).
+fn share_fields(held: u32) -> String {
+    format!(
+        "RateLimit-Policy: \"proxy_share\";q={held};qu=\"concurrent-requests\"\r\n\
+         RateLimit: \"proxy_share\";r=0\r\n"
+    )
 }
 
 /// The status that nginx logs for a client that has left before its answer.

@@ -90,8 +90,8 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Unreachable);
             return;
         }
-        if self.has_share_of_links(forwarded) || self.has_share_of_line(forwarded) {
-            forwarded.failure = Some(Failure::Excess);
+        if let Some(held) = self.share_of_links(forwarded).or_else(|| self.share_of_line(forwarded)) {
+            forwarded.failure = Some(Failure::Excess { held });
             return;
         }
         let now_ms = self.now_ms;
@@ -144,9 +144,9 @@ impl ProxyWorker {
         let ForwardStage::Placed(server, since_ms) = self.put(forwarded, ForwardStage::Apart) else {
             return;
         };
-        if self.has_share_of_links(forwarded) {
+        if let Some(held) = self.share_of_links(forwarded) {
             // The client stood in line with more requests than it had links left.
-            forwarded.failure = Some(Failure::Excess);
+            forwarded.failure = Some(Failure::Excess { held });
             return self.give_back(&server, GivenBack::Beside);
         }
         if forwarded.asks_upgrade && self.beside >= self.shared.config.beside_max() {

@@ -22,27 +22,27 @@ impl ProxyWorker {
         before
     }
 
-    /// Whether a client has its share of the links of this worker already.
-    pub(super) fn has_share_of_links(&self, forwarded: &Forwarded) -> bool {
-        let Some(owner) = forwarded.owner else { return false };
+    /// How many links of this worker a client holds, if those are its share.
+    pub(super) fn share_of_links(&self, forwarded: &Forwarded) -> Option<u32> {
+        let owner = forwarded.owner?;
         let are_several = self.shared.clients_seen.are_several(self.now_ms);
-        let Some(excess) = self.link_shares.excess(owner, are_several) else { return false };
+        let excess = self.link_shares.excess(owner, are_several)?;
         if self.shared.excess_counts.count_links(self.now_ms) {
             self.tell_excess(forwarded, &format!("{excess} connections to servers in one worker"));
         }
-        true
+        Some(excess.held)
     }
 
-    /// Whether a client has its share of the line of its application already.
-    pub(super) fn has_share_of_line(&self, forwarded: &Forwarded) -> bool {
-        let Some(owner) = forwarded.owner else { return false };
+    /// How many places in the line of its application a client holds, if those are its share.
+    pub(super) fn share_of_line(&self, forwarded: &Forwarded) -> Option<u32> {
+        let owner = forwarded.owner?;
         let are_several = self.shared.clients_seen.are_several(self.now_ms);
         let application = &forwarded.application;
-        let Some(excess) = application.line.excess(owner, are_several, self.now_ms) else { return false };
+        let excess = application.line.excess(owner, are_several, self.now_ms)?;
         if self.shared.excess_counts.count_line(self.now_ms) {
             self.tell_excess(forwarded, &format!("{excess} places in the line of {}", application.name));
         }
-        true
+        Some(excess.held)
     }
 
     fn tell_excess(&self, forwarded: &Forwarded, has: &str) {
