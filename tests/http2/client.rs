@@ -75,6 +75,12 @@ pub(crate) fn get(stream: u32, path: &str) -> Vec<u8> {
     request(stream, true, "GET", path, &[])
 }
 
+/// Asks for a WebSocket on a stream (RFC 8441).
+pub(crate) fn websocket(stream: u32, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+    let own = [(":protocol", "websocket"), ("sec-websocket-version", "13")];
+    request(stream, false, "CONNECT", path, &[&own, fields].concat())
+}
+
 /// What has come on a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
@@ -113,6 +119,8 @@ pub(crate) struct Inbox {
     bytes: Vec<u8>,
     blocks: Blocks,
     replies: BTreeMap<u32, Reply>,
+    /// By how much windows of streams were opened.
+    granted_bytes: BTreeMap<u32, usize>,
     /// The code of the last GOAWAY.
     pub(crate) goaway: Option<u32>,
     goaway_text: String,
@@ -167,6 +175,10 @@ impl Inbox {
                 let reply = self.replies.entry(stream).or_default();
                 assert!(!reply.is_whole && reply.reset.is_none(), "data behind the end");
                 reply.body.extend_from_slice(&heard.payload);
+            }
+            WINDOW_UPDATE => {
+                let bytes = heard.payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+                *self.granted_bytes.entry(stream).or_default() += bytes as usize;
             }
             RST_STREAM => {
                 let code = heard.payload.first_chunk().map(|code| u32::from_be_bytes(*code));
@@ -234,6 +246,11 @@ impl Client {
     /// The code of the last GOAWAY.
     pub(crate) fn goaway(&self) -> Option<u32> {
         self.inbox.goaway
+    }
+
+    /// By how much the server has opened the window of a stream.
+    pub(crate) fn granted_bytes(&self, stream: u32) -> usize {
+        self.inbox.granted_bytes.get(&stream).copied().unwrap_or(0)
     }
 
     /// What has come on a stream so far.

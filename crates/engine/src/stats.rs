@@ -140,6 +140,8 @@ pub struct Http2Stats {
     pub refused: Counter,
     /// Connections that ended because their peers did too much that is odd.
     pub calmed: Counter,
+    /// WebSockets that were opened on a stream (RFC 8441), of live data and of applications.
+    pub websockets: Counter,
 }
 
 /// Turns of the loop, and what they took.

@@ -38,6 +38,9 @@
 //!     // append `count` bytes of what is left
 //! }
 //! ```
+//! A request that [asks for a WebSocket](crate::Request::asks_websocket) may be answered by `begin_tunnel` in
+//! place of `begin_response` (RFC 8441): what follows comes and goes as bodies do.
+//!
 //! `next_to_send` is asked again when output was sent, and after each delivery, for windows may have opened.
 //! A piece is appended right behind what `begin_data` wrote: own bytes, a shared slice or a part of a file,
 //! of exactly the number granted. `poll_timeout` is asked after every round; `handle_timeout` is called when

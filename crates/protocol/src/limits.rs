@@ -83,6 +83,9 @@ pub const ENDED_STREAMS_MAX: usize = STREAMS_MAX + 28;
 /// How much of a body a peer may send before it is told to go on, of a stream: the size it begins with (RFC
 /// 9113, section 6.9.2).
 pub const WINDOW_BYTES: u32 = 65_535;
+/// The shortest frame of a WebSocket that a client sends: two bytes and a mask. DATA of fewer bytes are odd
+/// in a tunnel too.
+pub const MASKED_FRAME_BYTES_MIN: usize = 6;
 /// As [`WINDOW_BYTES`], of a connection, and of a stream whose body is wanted: 5 MB/s over a way of 50 ms.
 /// All that is held of the bodies of a connection is less.
 pub const BODY_WINDOW_BYTES: u32 = 256 * 1024;

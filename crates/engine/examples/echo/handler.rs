@@ -219,7 +219,7 @@ impl Handler for Echo {
                 let (left_bytes, cut) = (number("bytes").unwrap_or(1 << 20), request.path == b"/cut");
                 self.begin(Doing::Flood { left_bytes, cut }, None, request, answer)
             }
-            b"/raw" if request.version != Version::Http2 => {
+            b"/raw" if request.version != Version::Http2 || request.asks_websocket() => {
                 self.open.insert(answer.address(), Doing::Echo(Echoing::default()));
                 self.note(|log| log.0 += 1);
                 answer.upgrade(b"Upgrade: raw\r\n")

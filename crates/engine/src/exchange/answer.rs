@@ -26,12 +26,6 @@ const TOO_LARGE: (&[u8; 61], &[u8]) = (
     b"413 Content Too Large: the body is longer than may be sent here\n",
 );
 
-/// Fields and body of the answer to a request for an upgrade, which HTTP/2 does by other means.
-const NO_UPGRADE: (&[u8; 61], &[u8]) = (
-    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 54\r\n",
-    b"501 Not Implemented: HTTP/2 upgrades no connection so\n",
-);
-
 /// Fields and body of the answer to a request on a connection that was made for another name.
 pub(super) const MISDIRECTED: (&[u8; 61], &[u8]) = (
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 71\r\n",
@@ -288,15 +282,13 @@ impl<'a> Answer<'a> {
     /// Answers 101: the connection speaks another protocol from now on, which `fields` name (`Upgrade`; the
     /// session adds `Connection`). It is an answer that goes on, as with [`Answer::open`]: what the peer
     /// sends comes to [`crate::Handler::body`], what is pushed goes out as it is, and the connection ends
-    /// with it. A request of HTTP/2 cannot ask for that (RFC 9113, section 8.2.2).
+    /// with it. In HTTP/2 that is a stream whose request [asks for a WebSocket](Request::asks_websocket): its
+    /// answer is 200, without the fields of a connection (RFC 8441); any other request is answered 501.
     pub fn upgrade<'f>(self, fields: impl Into<Fields<'f>>) -> Answered {
         let Self { pen, outgoing, context, .. } = self;
         match pen {
             Pen::Http1(pen) => pen.upgrade(fields.into(), outgoing, context),
-            Pen::Http2(pen) => {
-                let (fields, body) = NO_UPGRADE;
-                pen.bytes(Status::NOT_IMPLEMENTED, Fields::new(fields), body, outgoing, context)
-            }
+            Pen::Http2(pen) => pen.upgrade(fields.into(), outgoing, context),
         }
     }
 }

@@ -21,6 +21,12 @@ use crate::limits::RENDERED_BYTES_MIN;
 /// A prepared block has a blank line between its fields and its body, as HTTP/1.1 wants it.
 const BLANK_LINE_BYTES: usize = 2;
 
+/// Fields and body of the answer to a request for an upgrade, which HTTP/2 does by other means.
+const NO_UPGRADE: (&[u8; 61], &[u8]) = (
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 54\r\n",
+    b"501 Not Implemented: HTTP/2 upgrades no connection so\n",
+);
+
 /// Writes HTTP/2. One a worker: connections are lent to it.
 #[derive(Debug)]
 pub(crate) struct Http2Pen {
@@ -155,6 +161,25 @@ impl Http2Pen {
             (BodyRule::Send, None) => BodyOut::UntilClose,
         };
         Answered::open(status, body)
+    }
+
+    /// See [`crate::Answer::upgrade`].
+    pub(super) fn upgrade(
+        &mut self,
+        fields: Fields<'_>,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        let Self { http2, opening, stream, .. } = self;
+        if !http2.session.is_tunnel(*stream) {
+            let (fields, body) = NO_UPGRADE;
+            return self.bytes(Status::NOT_IMPLEMENTED, Fields::new(fields), body, outgoing, context);
+        }
+        context.stats.requests.count_response(Status::OK);
+        context.stats.http2.websockets.add(1);
+        http2.session.begin_tunnel(*stream, fields, opening, outgoing.bytes());
+        http2.streams.hold(*stream).reads = true;
+        Answered::open(Status::OK, BodyOut::UntilClose)
     }
 
     /// The body of the request is wanted.

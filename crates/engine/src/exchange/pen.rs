@@ -234,7 +234,9 @@ impl Pen<'_> {
     /// The body of the request that is answered is not wanted.
     pub(super) fn throw_body_away(&mut self, request: &Request<'_>) {
         match self {
-            Self::Http2(pen) if request.content != BodyIn::None => pen.http2.session.discard_body(pen.stream),
+            Self::Http2(pen) if request.content != BodyIn::None || request.asks_websocket() => {
+                pen.http2.session.discard_body(pen.stream);
+            }
             // The session of HTTP/1.1 throws the body away behind the answer.
             Self::Http1(_) | Self::Http2(_) => {}
         }

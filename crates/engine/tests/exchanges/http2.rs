@@ -3,7 +3,7 @@
 
 use staunch_engine::IoChoice;
 
-use crate::client::{Client, DATA, END_STREAM, RST_STREAM, frame, request};
+use crate::client::{Client, DATA, END_STREAM, RST_STREAM, frame, request, websocket};
 use crate::real::serve;
 
 const WAYS: [IoChoice; 2] = [IoChoice::Epoll, IoChoice::Uring];
@@ -135,6 +135,35 @@ fn an_answer_is_given_up_alone() {
             assert!(client.reply(5).is_whole && client.heard(5).body.is_empty());
             assert_eq!(client.reply(1).body.len(), 2_000_000);
             assert_eq!(client.get(7, "/raw").status, 404, "nothing is upgraded");
+        });
+    }
+}
+
+/// Bytes of a tunnel come back as they are, however short; a success that is none begins no tunnel.
+#[test]
+fn a_tunnel_carries_bytes_both_ways() {
+    for io in WAYS {
+        serve(io, |address| {
+            let mut client = Client::new(address);
+            client.send(&websocket(1, "/raw", &[]));
+            client.until(1, |reply| reply.status == 200);
+            assert!(!client.heard(1).is_whole && client.heard(1).field("upgrade").is_none());
+            let sent: Vec<u8> = (0..3_000_u32).map(|at| at as u8).collect();
+            sent.iter().for_each(|byte| client.send(&frame(DATA, 0, 1, &[*byte])));
+            client.until(1, |reply| reply.body.len() == sent.len());
+            client.send(&frame(DATA, END_STREAM, 1, b"last"));
+            assert_eq!(client.reply(1).body, [&sent[..], b"last"].concat());
+            for (stream, path, status) in [(3, "/", 501), (5, "/flood?bytes=1000", 501), (7, "/absent", 404)]
+            {
+                client.send(&websocket(stream, path, &[]));
+                let reply = client.reply(stream);
+                assert_eq!((reply.status, reply.body.len(), reply.is_whole), (status, 0, true), "{path}");
+            }
+            client.send(&websocket(9, "/raw", &[]));
+            client.send(&frame(DATA, 0, 9, b"early"));
+            client.until(9, |reply| reply.body == b"early");
+            client.send(&frame(RST_STREAM, 0, 9, &8u32.to_be_bytes()));
+            assert_eq!(client.get(11, "/").body, b"plain\n");
         });
     }
 }

@@ -9,7 +9,7 @@ use staunch_netio::simulated::{Faults, Random, Step};
 use staunch_protocol::http2::PREFACE;
 
 use crate::client::{
-    DATA, END_STREAM, INITIAL_WINDOW_SIZE, Inbox, RST_STREAM, SETTINGS, frame, request, window,
+    DATA, END_STREAM, INITIAL_WINDOW_SIZE, Inbox, RST_STREAM, SETTINGS, frame, request, websocket, window,
 };
 use crate::world::{play, play_seeds};
 
@@ -42,7 +42,7 @@ fn ask(random: &mut Random, stream: u32, room: &mut usize) -> Asked {
         is_taken_back: false,
         is_tied: false,
     };
-    let mut asked = match random.below(8) {
+    let mut asked = match random.below(9) {
         0 => whole(format!("/flood?bytes={size}"), vec![b'f'; size]),
         1 => {
             let count = random.below(5);
@@ -67,9 +67,16 @@ fn ask(random: &mut Random, stream: u32, room: &mut usize) -> Asked {
                 }
                 _ => ("/echo".to_owned(), body.clone()),
             };
-            let mut frames = vec![request(stream, false, "POST", &path, &priority)];
-            // Pieces of some size: many tiny ones are odd.
-            let pieces = body.chunks(100 + random.below(16_000));
+            let is_tunnel = way == 8;
+            let head = match is_tunnel {
+                true => websocket(stream, "/raw", &priority),
+                false => request(stream, false, "POST", &path, &priority),
+            };
+            let mut frames = vec![head];
+            // Pieces of some size: many tiny ones are odd, in tunnels those that are no message.
+            let least = if is_tunnel { 6 } else { 100 };
+            let pieces =
+                body.chunks(least + random.below([16_000, 40][usize::from(is_tunnel && body.len() < 5_000)]));
             frames.extend(pieces.map(|piece| frame(DATA, 0, stream, piece)));
             frames.push(frame(DATA, END_STREAM, stream, b""));
             Asked { frames, expected, is_taken_back: false, is_tied: way == 3 }

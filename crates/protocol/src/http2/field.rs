@@ -16,6 +16,8 @@ pub(super) enum Meaning {
     Authority,
     /// `:path`
     Path,
+    /// `:protocol` (RFC 8441)
+    Protocol,
     /// `host`
     Host,
     /// `cookie`, which may come in crumbs (section 8.2.3).
@@ -82,6 +84,7 @@ pub(super) fn judge_name(name: &[u8]) -> Meaning {
         b":scheme" => Meaning::Scheme,
         b":authority" => Meaning::Authority,
         b":path" => Meaning::Path,
+        b":protocol" => Meaning::Protocol,
         b"host" => Meaning::Host,
         b"cookie" => Meaning::Cookie,
         b"expect" => Meaning::Expect,
@@ -106,7 +109,9 @@ pub(super) fn judge_value(named: Meaning, name: &[u8], value: &[u8]) -> Meaning 
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let good = match named {
         _ if bad || blank(value.first()) || blank(value.last()) => false,
-        Meaning::Method | Meaning::Path => !value.is_empty() && !value.iter().any(|byte| blank(Some(byte))),
+        Meaning::Method | Meaning::Path | Meaning::Protocol => {
+            !value.is_empty() && !value.iter().any(|byte| blank(Some(byte)))
+        }
         Meaning::Scheme => value.eq_ignore_ascii_case(b"https") || value.eq_ignore_ascii_case(b"http"),
         // Section 8.2.2: the only value of TE.
         Meaning::Plain if name == b"te" => value == b"trailers",
@@ -127,7 +132,8 @@ mod tests {
     fn names() {
         assert_eq!(judge(b"accept", b"*/*"), Meaning::Plain);
         assert_eq!(judge(b":path", b"/"), Meaning::Path);
-        for name in ["Accept", "", ":status", ":protocol", ":", "a b", "a:", "a\r\nb", "\u{e4}", "upgrade"] {
+        assert_eq!(judge(b":protocol", b"websocket"), Meaning::Protocol);
+        for name in ["Accept", "", ":status", ":protocols", ":", "a b", "a:", "a\r\nb", "\u{e4}", "upgrade"] {
             assert_eq!(judge(name.as_bytes(), b"x"), Meaning::Malformed, "{name:?}");
         }
     }

@@ -32,7 +32,7 @@ pub(super) mod flag {
     pub(in crate::http2) const PRIORITY: u8 = 0x20;
 }
 
-/// Numbers of settings (section 6.5.2; RFC 9218, section 2.1).
+/// Numbers of settings (section 6.5.2; RFC 9218, section 2.1; RFC 8441, section 3).
 pub(super) mod setting {
     pub(in crate::http2) const HEADER_TABLE_SIZE: u16 = 0x1;
     pub(in crate::http2) const ENABLE_PUSH: u16 = 0x2;
@@ -40,6 +40,7 @@ pub(super) mod setting {
     pub(in crate::http2) const INITIAL_WINDOW_SIZE: u16 = 0x4;
     pub(in crate::http2) const MAX_FRAME_SIZE: u16 = 0x5;
     pub(in crate::http2) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+    pub(in crate::http2) const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
     pub(in crate::http2) const NO_RFC7540_PRIORITIES: u16 = 0x9;
 }
 
@@ -103,6 +104,7 @@ pub(super) fn push_settings(out: &mut Vec<u8>) {
     let settings = [
         (setting::MAX_CONCURRENT_STREAMS, STREAMS_MAX as u32),
         (setting::MAX_HEADER_LIST_SIZE, HEAD_BYTES_MAX as u32),
+        (setting::ENABLE_CONNECT_PROTOCOL, 1),
         (setting::NO_RFC7540_PRIORITIES, 1),
     ];
     let length = settings.len() * 6;

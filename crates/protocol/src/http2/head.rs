@@ -9,7 +9,7 @@ use super::field::{FieldLine, Meaning};
 use super::priority::Priority;
 use crate::http1::{self, RequestMemory, Session};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX};
-use crate::message::{Request, Version};
+use crate::message::{Method, Request, Version};
 use crate::status::Status;
 
 /// A head under construction: one a worker, for a head is complete before the next begins.
@@ -25,6 +25,7 @@ pub(super) struct HeadWriter {
     scheme: Part,
     authority: Part,
     path: Part,
+    protocol: Part,
     fields_count: usize,
     counted_bytes: usize,
     is_malformed: bool,
@@ -38,6 +39,9 @@ pub(super) struct HeadWriter {
 
 /// Start and end in the pseudo-fields. Nothing stands at 0, so an end of 0 is none.
 type Part = (u32, u32);
+
+/// The only protocol that is spoken in tunnels.
+const WEBSOCKET: &[u8] = b"websocket";
 
 /// Why a head is no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl HeadWriter {
         // A place before the first part: 0 means none.
         self.pseudo.push(0);
         self.cookie.clear();
-        [self.method, self.scheme, self.authority, self.path] = [(0, 0); 4];
+        [self.method, self.scheme, self.authority, self.path, self.protocol] = [(0, 0); 5];
         (self.fields_count, self.counted_bytes, self.is_malformed) = (0, 0, false);
         (self.begun, self.has_length, self.expects) = (is_trailer, false, false);
         self.is_trailer = is_trailer;
@@ -74,8 +78,8 @@ impl HeadWriter {
         match field.meaning {
             Meaning::Plain if self.begun => self.push_line(field),
             Meaning::Malformed => self.is_malformed = true,
-            Meaning::Method | Meaning::Scheme | Meaning::Authority | Meaning::Path => {
-                self.take_pseudo(field);
+            Meaning::Method | Meaning::Scheme | Meaning::Authority | Meaning::Path | Meaning::Protocol => {
+                self.take_pseudo(field)
             }
             _ => self.take_known(field),
         }
@@ -101,6 +105,7 @@ impl HeadWriter {
             Meaning::Method => &mut self.method,
             Meaning::Scheme => &mut self.scheme,
             Meaning::Authority => &mut self.authority,
+            Meaning::Protocol => &mut self.protocol,
             _ => &mut self.path,
         };
         if self.begun {
@@ -152,16 +157,20 @@ impl HeadWriter {
         self.pseudo.get(part.0 as usize..part.1 as usize).unwrap_or_default()
     }
 
-    /// Writes the request line, and Host if it was told by `:authority`.
+    /// Writes the request line, and Host if it was told by `:authority`. CONNECT with `:protocol` is asked of
+    /// a path, and means what GET with Upgrade does in HTTP/1.1 (RFC 8441, section 5.1): as GET it is read.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
-        let Self { head, pseudo, method, authority, path, .. } = self;
+        let Self { head, pseudo, method, authority, path, protocol, .. } = self;
         let part = |part: Part| pseudo.get(part.0 as usize..part.1 as usize).unwrap_or_default();
-        let is_connect = part(*method) == b"CONNECT";
-        let target = if is_connect { *authority } else { *path };
-        for bytes in [part(*method), b" ", part(target), b" HTTP/1.1\r\n"] {
+        let (method, target) = match (part(*method), *protocol) {
+            (b"CONNECT", (0, 0)) => (&b"CONNECT"[..], *authority),
+            (b"CONNECT", _) => (&b"GET"[..], *path),
+            (method, _) => (method, *path),
+        };
+        for bytes in [method, b" ", part(target), b" HTTP/1.1\r\n"] {
             head.extend_from_slice(bytes);
         }
         if *authority != (0, 0) {
@@ -192,12 +201,17 @@ impl HeadWriter {
         Ok(())
     }
 
-    /// Section 8.3.1; of CONNECT: section 8.5.
+    /// Section 8.3.1; of CONNECT: section 8.5, and RFC 8441, section 4, if it names a protocol. What follows
+    /// that is no content, so its length is none either (RFC 9110, section 9.3.6).
     fn has_good_pseudo(&self) -> bool {
         let has = |part: Part| part != (0, 0);
         let path = self.part(self.path);
         match self.part(self.method) {
             b"" => false,
+            b"CONNECT" if has(self.protocol) => {
+                has(self.scheme) && path.starts_with(b"/") && !self.has_length
+            }
+            _ if has(self.protocol) => false,
             b"CONNECT" => has(self.authority) && !has(self.path) && !has(self.scheme),
             b"OPTIONS" if path == b"*" => has(self.scheme),
             _ => has(self.scheme) && path.starts_with(b"/"),
@@ -220,6 +234,24 @@ impl HeadWriter {
         self.has_length
     }
 
+    /// The protocol that is to be spoken on the stream instead of HTTP (RFC 8441), if one is named.
+    #[inline]
+    pub(super) fn protocol(&self) -> Option<&[u8]> {
+        if self.protocol == (0, 0) { None } else { Some(self.part(self.protocol)) }
+    }
+
+    /// Why that is refused before any handler sees the request, if it is.
+    #[inline]
+    pub(super) fn refused_protocol(&self, ends_stream: bool) -> Option<(Status, &'static [u8])> {
+        let protocol = self.protocol()?;
+        if !protocol.eq_ignore_ascii_case(WEBSOCKET) {
+            let sentence = b"501 Not Implemented: the only :protocol that is spoken here is websocket\n";
+            return Some((Status::NOT_IMPLEMENTED, sentence));
+        }
+        let sentence = b"400 Bad Request: a WebSocket that has ended before it began\n";
+        ends_stream.then_some((Status::BAD_REQUEST, sentence))
+    }
+
     /// The priority that the head asks for.
     pub(super) fn priority(&self) -> Priority {
         self.priority
@@ -240,6 +272,9 @@ impl HeadWriter {
         match session.poll_event_with(memory, &mut input, 0, &[b' '; 29], refusal) {
             http1::Event::Request(mut request) => {
                 request.version = Version::Http2;
+                if self.protocol().is_some() {
+                    request.method = Method::Connect;
+                }
                 Ok(request)
             }
             http1::Event::Close { answered: Some(answered), .. } => Err(answered.status),

@@ -109,10 +109,13 @@ impl Ledger {
         }
     }
 
-    /// A few bytes were sent, and all there were: a peer may open the windows of stream and connection by as
-    /// few when it has taken them.
-    pub(super) fn sent_little(&mut self) {
-        self.tiny_windows = self.tiny_windows.saturating_add(2);
+    /// So many bytes were sent, and all there were: if they are few, a peer may open the windows of stream
+    /// and connection by as few when it has taken them.
+    #[inline]
+    pub(super) fn sent(&mut self, bytes: u32) {
+        if bytes < TINY_BYTES as u32 {
+            self.tiny_windows = self.tiny_windows.saturating_add(2);
+        }
     }
 
     /// An answer is complete.
@@ -159,7 +162,7 @@ mod tests {
     fn windows_are_opened_by_what_was_sent() {
         let mut ledger = Ledger::new(0);
         for _ in 0..100_000 {
-            ledger.sent_little();
+            ledger.sent(1);
             assert!(ledger.pay(Glitch::TinyWindow, 0) && ledger.pay(Glitch::TinyWindow, 0));
         }
         assert_eq!(ledger.spent_us(), 0);

@@ -22,6 +22,7 @@ mod ending;
 mod frames;
 mod keeping;
 mod streams;
+mod tunnels;
 
 use super::error::{ConnectionFault, ErrorCode};
 use super::frame;
@@ -161,6 +162,8 @@ struct Busy {
     has_resets: bool,
     /// The stream that was served last in turn with others.
     served: u32,
+    /// The stream that was served last is a tunnel.
+    served_tunnel: bool,
     /// Since when a frame or a block is incomplete.
     partial_ms: Option<u64>,
     /// How much of it had come then.
@@ -369,6 +372,9 @@ impl Session {
         let BlockHead { stream, ends_stream, .. } = block_head;
         let WorkerMemory { head, blocks, heads, refusal, .. } = memory;
         let head: &'e HeadWriter = blocks.head().unwrap_or(head);
+        if let Some(refusal) = head.refused_protocol(ends_stream) {
+            return self.refuse_request(block_head, Some(refusal), now_ms, opening, out);
+        }
         let read = match head.is_too_large() {
             true => Err(Status::REQUEST_HEADER_FIELDS_TOO_LARGE),
             false => head.request(heads, refusal),
@@ -389,12 +395,17 @@ impl Session {
             return Event::Request { stream, request };
         }
         let mut opened = Stream::new(stream, self.stream_window, head.priority(), now_ms);
-        if !head.has_length() {
-            request.content = BodyIn::Open;
+        if head.protocol().is_some() {
+            opened.expect_body(BodyIn::Open);
+            opened.set(Mark::Tunnel, true);
+        } else {
+            if !head.has_length() {
+                request.content = BodyIn::Open;
+            }
+            opened.expect_body(request.content);
+            opened.set(Mark::OmitBody, request.method == Method::Head);
+            opened.set(Mark::Expects, head.expects());
         }
-        opened.expect_body(request.content);
-        opened.set(Mark::OmitBody, request.method == Method::Head);
-        opened.set(Mark::Expects, head.expects());
         self.busy.get_or_insert_default().streams.push(opened);
         Event::Request { stream, request }
     }

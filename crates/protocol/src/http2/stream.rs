@@ -66,6 +66,9 @@ pub(super) enum Mark {
     LargeWindow = 1 << 9,
     /// The stream is over: what still comes of it is thrown away.
     Over = 1 << 8,
+    /// The request asks for another protocol on the stream (RFC 8441): its data are no body, and may come
+    /// when they like.
+    Tunnel = 1 << 12,
 }
 
 impl Stream {
@@ -156,9 +159,10 @@ impl Stream {
         self.body_bytes >= bytes_max
     }
 
-    /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body.
+    /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body,
+    /// nor in a tunnel, where silence means nothing.
     pub(super) fn awaits_body(&self) -> bool {
-        let withheld = self.is(Mark::Discarding) || self.is(Mark::Expects);
+        let withheld = self.is(Mark::Discarding) || self.is(Mark::Expects) || self.is(Mark::Tunnel);
         let open = self.is(Mark::RequestOpen) && !withheld;
         self.is_live() && open && self.untaken == 0
     }

@@ -80,6 +80,13 @@ impl Kept {
 }
 
 impl<'a> Request<'a> {
+    /// Whether the request asks for a WebSocket on its stream (RFC 8441): CONNECT to a path, which only
+    /// HTTP/2 knows.
+    #[inline]
+    pub fn asks_websocket(&self) -> bool {
+        self.method == Method::Connect && self.path.starts_with(b"/")
+    }
+
     /// Bit of Accept-Encoding in [`Request::repeated`].
     pub const ACCEPT_ENCODING: u16 = 1;
     /// Bit of Accept in [`Request::repeated`].

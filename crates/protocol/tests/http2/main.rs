@@ -9,3 +9,4 @@ mod early;
 mod examples;
 mod honest;
 mod properties;
+mod tunnels;

@@ -64,7 +64,7 @@ impl Port for StreamPort<'_> {
     }
 
     fn begin(&mut self, request: &Request<'_>) {
-        if request.content == BodyIn::None {
+        if request.content == BodyIn::None && !request.asks_websocket() {
             self.pen.http2.streams.hold(self.pen.stream).body_end = BodyEnd::Came;
         }
     }
@@ -141,7 +141,10 @@ impl Port for StreamPort<'_> {
     fn reset(&mut self) {
         if self.awaits() {
             let Http2Pen { http2, now_ms, stream, .. } = &mut *self.pen;
-            http2.session.reset(*stream, ErrorCode::INTERNAL_ERROR, *now_ms, self.outgoing.bytes());
+            // In a tunnel that is a connection broken off (RFC 8441, section 5).
+            let is_tunnel = http2.session.is_tunnel(*stream);
+            let code = if is_tunnel { ErrorCode::CANCEL } else { ErrorCode::INTERNAL_ERROR };
+            http2.session.reset(*stream, code, *now_ms, self.outgoing.bytes());
         }
     }
 

@@ -6,7 +6,6 @@ use super::{CURRENT_BEGUN, CURRENT_HEAD, Session, TABLE_UNUSED};
 use crate::http2::error::ErrorCode;
 use crate::http2::frame::{self, FrameHead, flag, kind};
 use crate::http2::hpack::push_fields;
-use crate::http2::ledger::TINY_BYTES;
 use crate::http2::opening::{HeadFields, Opening, push_head, push_interim_head};
 use crate::http2::stream::Mark;
 use crate::limits::{FRAME_BYTES_MAX, TAKEN_BYTES_MIN};
@@ -26,7 +25,8 @@ pub struct ResponseHead<'a> {
 
 impl Session {
     /// Begins the response to a request: appends HEADERS. If the rule says `Send`, its body follows by
-    /// [`Session::begin_data`]; else the response is complete.
+    /// [`Session::begin_data`]; else the response is complete. To one that asks for a tunnel no success is
+    /// sent, but 501 without a body instead of it.
     ///
     /// # Panics
     /// When there is no such request, or its response has begun.
@@ -34,7 +34,7 @@ impl Session {
     pub fn begin_response(
         &mut self,
         stream: u32,
-        head: ResponseHead<'_>,
+        mut head: ResponseHead<'_>,
         now_ms: u64,
         opening: &Opening,
         out: &mut Vec<u8>,
@@ -47,6 +47,9 @@ impl Session {
             let waiting = self.find_live(stream).expect("a response without a request");
             assert!(!waiting.is(Mark::Begun), "a response that has begun");
             waiting.set(Mark::Begun, true);
+            if waiting.is(Mark::Tunnel) {
+                head = head.without_tunnel();
+            }
             waiting.is(Mark::OmitBody)
         };
         let ends = omit_body || !head.has_body || head.status.has_no_content();
@@ -101,21 +104,13 @@ impl Session {
                 let flags = flag::END_STREAM;
                 FrameHead { length: wanted_bytes as usize, kind: kind::DATA, flags, stream }.push(out);
                 self.send_window -= wanted_bytes as u32;
-                self.note_little(wanted_bytes as u32);
+                self.ledger.sent(wanted_bytes as u32);
                 self.finish_response(stream, now_ms);
                 return wanted_bytes;
             }
             self.remember_current(now_ms);
         }
         self.begin_waiting_data(stream, wanted_bytes, is_last, now_ms, out)
-    }
-
-    /// All that was wanted was granted.
-    #[inline]
-    fn note_little(&mut self, granted: u32) {
-        if granted < TINY_BYTES as u32 {
-            self.ledger.sent_little();
-        }
     }
 
     fn begin_waiting_data(
@@ -144,7 +139,7 @@ impl Session {
         waiting.set(Mark::Wants, !is_all);
         self.send_window -= granted;
         if is_all {
-            self.note_little(granted);
+            self.ledger.sent(granted);
         }
         if granted > 0 || ends {
             let flags = if ends { flag::END_STREAM } else { 0 };
@@ -174,7 +169,7 @@ impl Session {
 
     /// The stream whose answer goes on next, if any may (RFC 9218, section 10): the most urgent; of these one
     /// after the other in the order of their requests, and then those that may be mixed, a frame of each in
-    /// turn.
+    /// turn. A tunnel, which has no end, gets every second frame.
     ///
     /// Appends what can only be said behind a body that is complete.
     pub fn next_to_send(&mut self, out: &mut Vec<u8>) -> Option<u32> {
@@ -182,14 +177,17 @@ impl Session {
         self.drop_if_idle();
         let may_send = self.send_window > 0;
         let busy = self.busy.as_mut().filter(|_| may_send)?;
-        let served = busy.served;
+        let (served, served_tunnel) = (busy.served, busy.served_tunnel);
         let ready = busy.streams.iter().filter(|stream| stream.is(Mark::Wants) && stream.send_window > 0);
         let next = ready.min_by_key(|stream| {
-            let priority = stream.priority;
-            let had_turn = priority.incremental && stream.number <= served;
-            (priority.urgency, priority.incremental, had_turn, stream.number)
+            let (priority, is_tunnel) = (stream.priority, stream.is(Mark::Tunnel));
+            let has_precedence = is_tunnel && !served_tunnel;
+            let takes_turns = priority.incremental || is_tunnel;
+            let had_turn = takes_turns && stream.number <= served;
+            (priority.urgency, !has_precedence, takes_turns, had_turn, stream.number)
         })?;
-        if next.priority.incremental {
+        busy.served_tunnel = next.is(Mark::Tunnel);
+        if next.priority.incremental || busy.served_tunnel {
             busy.served = next.number;
         }
         Some(next.number)

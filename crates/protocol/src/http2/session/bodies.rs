@@ -10,7 +10,7 @@ use crate::http2::head::HeadFault;
 use crate::http2::ledger::{Glitch, TINY_BYTES};
 use crate::http2::opening::push_continue;
 use crate::http2::stream::{Mark, Stream};
-use crate::limits::{BODY_WINDOW_BYTES, LATE_BODY_BYTES_MAX, WINDOW_BYTES};
+use crate::limits::{BODY_WINDOW_BYTES, LATE_BODY_BYTES_MAX, MASKED_FRAME_BYTES_MIN, WINDOW_BYTES};
 
 impl Session {
     /// DATA (section 6.1).
@@ -32,7 +32,7 @@ impl Session {
             ErrorCode::FLOW_CONTROL_ERROR,
             "more data than the window of the connection allows",
         ))?;
-        if !ends && data.len() < TINY_BYTES && !self.fills_window(head.stream, counted) {
+        if !ends && data.len() < TINY_BYTES && !self.may_be_tiny(head.stream, data, counted) {
             self.pay(if data.is_empty() { Glitch::EmptyData } else { Glitch::TinyData }, now_ms)?;
         }
         let Some(stream) = self.find_mut(head.stream).filter(|stream| stream.is_live()) else {
@@ -86,10 +86,14 @@ impl Session {
         Ok(Taken::Frame)
     }
 
-    /// A peer that sends as much as it may ends with few bytes of a window: that is not odd.
-    fn fills_window(&self, stream: u32, counted: u32) -> bool {
-        let is_last_of = |stream: &Stream| stream.receive_left == counted;
-        counted > 0 && (self.receive_left == 0 || self.find(stream).is_some_and(is_last_of))
+    /// Whether a few bytes are not odd: a peer that sends as much as it may ends with few bytes of a window;
+    /// in a tunnel a message may be as short as a frame of a WebSocket.
+    fn may_be_tiny(&self, stream: u32, data: &[u8], counted: u32) -> bool {
+        let is_message = data.len() >= MASKED_FRAME_BYTES_MIN;
+        let of_stream = |stream: &Stream| {
+            (counted > 0 && stream.receive_left == counted) || (is_message && stream.is(Mark::Tunnel))
+        };
+        (counted > 0 && self.receive_left == 0) || self.find(stream).is_some_and(of_stream)
     }
 
     /// Gives a piece, its end, or both one after the other.
@@ -106,7 +110,8 @@ impl Session {
         Taken::Event(Event::Body { stream, piece })
     }
 
-    /// A second block of a stream: trailers, of which nobody is told (section 8.1).
+    /// A second block of a stream: trailers, of which nobody is told (section 8.1); in a tunnel there are
+    /// none (section 8.5).
     pub(super) fn take_trailer(
         &mut self,
         head: BlockHead,
@@ -116,7 +121,8 @@ impl Session {
     ) -> Result<BlockUse, ConnectionFault> {
         let stream = head.stream;
         let Some(waiting) = self.find_mut(stream) else { return Ok(BlockUse::Nothing) };
-        let good = head.ends_stream && finished != Err(HeadFault::Malformed);
+        let may_come = head.ends_stream && !waiting.is(Mark::Tunnel);
+        let good = may_come && finished != Err(HeadFault::Malformed);
         let is_live = waiting.is_live();
         let code = match accept(waiting, 0, 0, true) {
             Err(code) => code,

@@ -3,6 +3,7 @@
 //! It owns GOAWAY (RFC 9113, section 6.8). It must never end a connection while a request of it is answered,
 //! unless the peer is at fault.
 
+use super::frames::push_leaving_ping;
 use super::{Event, LINGER, PEER_ENDED, Phase, Session};
 use crate::http2::error::{ConnectionFault, ErrorCode};
 use crate::http2::frame::{self, NUMBER_MAX};
@@ -37,7 +38,7 @@ impl Session {
             Phase::Preface | Phase::Settings => self.turn_away(ErrorCode::NO_ERROR, "leaving", out),
             Phase::Open => {
                 frame::push_goaway(NUMBER_MAX, ErrorCode::NO_ERROR, "leaving", out);
-                Self::push_leaving_ping(out);
+                push_leaving_ping(out);
                 self.phase = Phase::Leaving;
             }
         }

@@ -254,11 +254,6 @@ impl Session {
         Ok(())
     }
 
-    /// The peer is asked whether it knows that we leave.
-    pub(super) fn push_leaving_ping(out: &mut Vec<u8>) {
-        frame::push_ping(0, LEAVING, out);
-    }
-
     /// PRIORITY (RFC 9113, section 5.3.2): the scheme that it is of is not spoken any more.
     fn take_old_priority(
         &mut self,
@@ -388,4 +383,9 @@ impl Session {
         }
         Err(ConnectionFault::new(ErrorCode::ENHANCE_YOUR_CALM, "too much of what is odd"))
     }
+}
+
+/// The peer is asked whether it knows that we leave.
+pub(super) fn push_leaving_ping(out: &mut Vec<u8>) {
+    frame::push_ping(0, LEAVING, out);
 }
