@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod bad_input;
+mod browsers;
 mod client;
 mod going_on;
 mod life;
 mod peers;
 mod serving;
+mod socket;
+mod sockets;
 mod world;

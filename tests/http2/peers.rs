@@ -129,6 +129,23 @@ fn a_client_of_python_keeps_to_its_windows() {
     }
 }
 
+/// As many cases as a suite for WebSockets has kinds, each on a stream of one connection.
+#[test]
+fn a_client_of_python_opens_websockets() {
+    if !Path::new(PYTHON_H2).exists() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{PYTHON_H2} is missing");
+        println!("skipped: {PYTHON_H2} is missing (cargo xtask install --for test brings it)");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("http2/websocket.py");
+    for io in ENGINES {
+        let world = World::with_settings(io, "live = true\nlive_echo = true\n", &[]);
+        let port = world.address().port().to_string();
+        assert_eq!(said(Command::new(PYTHON).arg(&script).arg(&port)).trim(), "ok", "{io}");
+        assert_eq!(world.metric("staunch_http2_connections_total"), 1, "{io}");
+    }
+}
+
 /// Parts of h2spec, how many seconds it waits in each, and the cases that a server of files answers
 /// otherwise, as it may.
 const H2SPEC: [(&[&str], &str, &[&str]); 2] = [

@@ -18,6 +18,7 @@ pub(crate) struct World {
     pub(crate) tree: Tree,
     pub(crate) server: Server,
     admin: SocketAddr,
+    secured: Option<SocketAddr>,
 }
 
 impl World {
@@ -45,7 +46,10 @@ impl World {
             });
             admin.is_some()
         });
-        Self { tree, server, admin: admin.expect("an address") }
+        let secured = said
+            .iter()
+            .find_map(|line| line.split_once("listening on https://")?.1.split('/').next()?.parse().ok());
+        Self { tree, server, admin: admin.expect("an address"), secured }
     }
 
     /// Writes its file of settings anew.
@@ -55,6 +59,11 @@ impl World {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// Where it speaks TLS.
+    pub(crate) fn secured_address(&self) -> SocketAddr {
+        self.secured.expect("a listener of TLS")
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

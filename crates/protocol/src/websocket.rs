@@ -13,5 +13,5 @@ mod session;
 pub use close::CloseCode;
 pub use deflate::{Deflater, Inflater, deflate_message};
 pub use frame::{FrameHead, Opcode, append_frame, append_frame_head, apply_mask};
-pub use handshake::{Accepted, Refusal, UpgradeRequest, accept, accept_key};
+pub use handshake::{Accepted, Refusal, UpgradeRequest, accept, accept_key, accept_stream, client_key};
 pub use session::{Fault, Happening, Role, Session};

@@ -1,4 +1,5 @@
-//! The opening handshake of a WebSocket (RFC 6455, section 4.2; RFC 7692, section 7.1).
+//! The opening handshake of a WebSocket (RFC 6455, section 4.2; RFC 7692, section 7.1), also on a stream of
+//! HTTP/2 (RFC 8441).
 //!
 //! It owns what a request must say, and the fields of the answer. It must never decide who may connect: the
 //! Origin is for who asks.
@@ -33,8 +34,8 @@ pub struct UpgradeRequest<'a> {
 /// A handshake that may be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// The value of `Sec-WebSocket-Accept`.
-    pub key: String,
+    /// The value of `Sec-WebSocket-Accept`; on a stream of HTTP/2 there is none.
+    pub key: Option<String>,
     /// The value of `Sec-WebSocket-Extensions`, if messages may be compressed.
     pub extensions: Option<&'static str>,
 }
@@ -44,7 +45,7 @@ pub struct Accepted {
 pub enum Refusal {
     /// 405, with `Allow: GET`.
     Method,
-    /// 400: HTTP/1.0 cannot be upgraded.
+    /// 400: HTTP/1.0 cannot be upgraded, nor can a stream of HTTP/2 by GET.
     Http10,
     /// 426, with `Upgrade: websocket`: no `Upgrade` and `Connection` that ask for it.
     NoUpgrade,
@@ -58,7 +59,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Method => "a WebSocket is opened by GET",
-            Self::Http10 => "a WebSocket is opened by HTTP/1.1",
+            Self::Http10 => "a WebSocket is opened by HTTP/1.1, or by CONNECT of HTTP/2",
             Self::NoUpgrade => "`Upgrade: websocket` and `Connection: Upgrade` are needed here",
             Self::Version => "the version of WebSocket served here is 13",
             Self::Key => "`Sec-WebSocket-Key` must be 16 bytes in base64",
@@ -87,7 +88,24 @@ pub fn accept(request: &UpgradeRequest<'_>) -> Result<Accepted, Refusal> {
         return Err(Refusal::Version);
     }
     let key = accept_key(request.key.ok_or(Refusal::Key)?)?;
-    Ok(Accepted { key, extensions: request.extensions.and_then(negotiate) })
+    Ok(Accepted { key: Some(key), extensions: request.extensions.and_then(negotiate) })
+}
+
+/// Answers a handshake on a stream of HTTP/2, of which version and extensions are all that is asked (RFC
+/// 8441, section 5).
+///
+/// # Errors
+/// [`Refusal::Version`].
+pub fn accept_stream(version: Option<&[u8]>, extensions: Option<&[u8]>) -> Result<Accepted, Refusal> {
+    if version.map(<[u8]>::trim_ascii) != Some(b"13") {
+        return Err(Refusal::Version);
+    }
+    Ok(Accepted { key: None, extensions: extensions.and_then(negotiate) })
+}
+
+/// The key of a client, made of 16 random bytes.
+pub fn client_key(nonce: [u8; 16]) -> String {
+    STANDARD.encode(nonce)
 }
 
 /// The value of `Sec-WebSocket-Accept` for a client's key.
@@ -175,8 +193,21 @@ mod tests {
     #[test]
     fn the_example_of_the_standard() {
         let accepted = accept(&REQUEST).unwrap();
-        assert_eq!(accepted.key, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(accepted.key.as_deref(), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
         assert_eq!(accepted.extensions, None);
+    }
+
+    #[test]
+    fn on_a_stream_there_is_no_key() {
+        let offers = Some(&b"permessage-deflate"[..]);
+        let accepted = accept_stream(Some(b" 13 "), offers).expect("all that is needed");
+        assert_eq!((accepted.key, accepted.extensions.is_some()), (None, true));
+        assert_eq!(accept_stream(None, None), Err(Refusal::Version));
+        assert_eq!(accept_stream(Some(b"8"), None), Err(Refusal::Version));
+        assert_eq!(
+            accept_key(client_key(*b"the sample nonce").as_bytes()),
+            accept(&REQUEST).map(|it| it.key.unwrap())
+        );
     }
 
     #[test]

@@ -107,6 +107,15 @@ impl Seats {
         }
     }
 
+    /// Takes the seat of a number, which is to get another one: the number stays promised.
+    pub(crate) fn lift(&mut self, number: u32) -> Option<Seat> {
+        if number & OF_STREAM != 0 {
+            return self.of_streams.at(number)?.seat.take();
+        }
+        self.of_slots.take(number)
+    }
+
+    /// Takes the seat of a number, which is one no longer.
     pub(crate) fn take(&mut self, number: u32) -> Option<Seat> {
         if number & OF_STREAM != 0 {
             return self.of_streams.take(number);
@@ -215,6 +224,12 @@ mod tests {
             seats.wake(*number);
         }
         assert_eq!(seats.wakes, streams.map(address));
+        for (stream, number) in streams.into_iter().zip(&numbers) {
+            let lifted = seats.lift(*number).expect("a seat");
+            assert!(!seats.has(address(stream)));
+            seats.put(*number, lifted);
+            assert_eq!(seats.seated(address(stream)), Some(*number));
+        }
         assert!((0..seats.len()).filter(|nth| seats.at(seats.nth(*nth)).is_some()).count() == 3);
         assert!(numbers.iter().all(|number| seats.take(*number).is_some()));
         assert_eq!(seats.number(address(streams[1])), None);

@@ -183,12 +183,16 @@ impl LiveWorker {
                         self.seats.wake(number);
                     }
                 }
-                Some(_) => self.tell_published(address.slot, &outcomes),
+                Some(_) => {
+                    if let Some(number) = self.seats.number(address) {
+                        self.tell_published(number, &outcomes);
+                    }
+                }
                 None => {}
             },
             LiveMail::Checked(address, verdict) => {
-                if self.seats.has(address) {
-                    self.tell_socket(address.slot, Heard::Token(verdict));
+                if let Some(number) = self.seats.seated(address) {
+                    self.tell_socket(number, Heard::Token(verdict));
                 }
             }
             LiveMail::Coded(coded) => self.documents.take(&coded),

@@ -156,6 +156,8 @@ fn http2(workers: &[WorkerFigures], out: &mut Exposition) {
         "Connections ended with ENHANCE_YOUR_CALM: resets, pings, empty frames and the like without end.",
     )
     .sample(&[], sum(workers, |one| one.http2.calmed));
+    out.counter("staunch_http2_websockets_total", "WebSockets opened on a stream of HTTP/2 (RFC 8441).")
+        .sample(&[], sum(workers, |one| one.http2.websockets));
 }
 
 fn times(workers: &[WorkerFigures], out: &mut Exposition) {

@@ -149,6 +149,8 @@ pub struct Http2Figures {
     pub refused: u64,
     /// Connections that ended because their peers did too much that is odd.
     pub calmed: u64,
+    /// WebSockets that were opened on a stream.
+    pub websockets: u64,
 }
 
 /// Secured connections of a worker.
@@ -335,6 +337,7 @@ impl Http2Figures {
             resets: stats.http2.resets.get(),
             refused: stats.http2.refused.get(),
             calmed: stats.http2.calmed.get(),
+            websockets: stats.http2.websockets.get(),
         }
     }
 }

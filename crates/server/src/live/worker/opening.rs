@@ -8,7 +8,7 @@ use staunch_engine::{Answer, Answered};
 use staunch_live::centrifugo::Language;
 use staunch_live::{Joined, Marks};
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
-use staunch_protocol::websocket::{Accepted, Refusal, UpgradeRequest, accept};
+use staunch_protocol::websocket::{Accepted, Refusal, UpgradeRequest, accept, accept_stream};
 use staunch_protocol::{Method, Request, Status};
 
 use super::super::counts::{count, place};
@@ -47,7 +47,7 @@ impl LiveWorker {
         }
         let accepted = match handshake(request) {
             Ok(accepted) => accepted,
-            Err(refusal) => return refuse_upgrade(refusal, lines, answer),
+            Err(refusal) => return refuse_upgrade(refusal, lines, request, answer),
         };
         let origins = &self.shared.config.origins;
         let is_listed =
@@ -86,7 +86,8 @@ impl LiveWorker {
             value.map_or(String::new(), |value| format!("Sec-WebSocket-{name}: {value}\r\n"))
         };
         let own = format!(
-            "Upgrade: websocket\r\nSec-WebSocket-Accept: {key}\r\n{}{}",
+            "Upgrade: websocket\r\n{}{}{}",
+            field("Accept", key.as_deref()),
             field("Extensions", extensions),
             field("Protocol", protocol)
         );
@@ -138,9 +139,10 @@ impl LiveWorker {
         let counts = self.counts();
         counts.readers[place(form.transport())].fetch_add(1, Relaxed);
         count(&counts.joined);
+        let number = self.seats.promise(address);
         match wish {
-            Some(wish) => self.join_by_url(address.slot, address.generation, wish, socket),
-            None => self.seats.put(address.slot, Seat::Socket(address.generation, socket)),
+            Some(wish) => self.join_by_url(number, address.generation, wish, socket),
+            None => self.seats.put(number, Seat::Socket(address.generation, socket)),
         }
         self.watch_token(ends_at_s, address);
         self.ask_for(LineClient::of(None, address));
@@ -215,6 +217,9 @@ fn handshake(request: &Request<'_>) -> Result<Accepted, Refusal> {
         b"sec-websocket-extensions",
     ]
     .map(joined);
+    if request.asks_websocket() {
+        return accept_stream(version.as_deref(), extensions.as_deref());
+    }
     accept(&UpgradeRequest {
         is_get: request.method == Method::Get,
         is_http11: request.version == staunch_protocol::Version::Http11,
@@ -227,8 +232,12 @@ fn handshake(request: &Request<'_>) -> Result<Accepted, Refusal> {
 }
 
 /// Answers a request that is no handshake.
-fn refuse_upgrade(refusal: Refusal, lines: &[u8], answer: Answer<'_>) -> Answered {
+fn refuse_upgrade(refusal: Refusal, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
     let (status, own) = match refusal {
+        // A stream has no Upgrade that could be asked for.
+        Refusal::Version if request.asks_websocket() => {
+            (Status::BAD_REQUEST, "Sec-WebSocket-Version: 13\r\n")
+        }
         Refusal::Method => return method("GET, OPTIONS", lines, answer),
         Refusal::Http10 | Refusal::Key => (Status::BAD_REQUEST, ""),
         Refusal::NoUpgrade => (Status::UPGRADE_REQUIRED, "Upgrade: websocket\r\nConnection: Upgrade\r\n"),

@@ -28,7 +28,7 @@ impl LiveWorker {
     /// A letter came for a WebSocket that waits for one.
     pub(super) fn go_on_with_socket(&mut self, slot: u32) {
         if matches!(self.seats.at(slot), Some(Seat::Joining(_))) {
-            let Some(Seat::Joining(seat)) = self.seats.take(slot) else { return };
+            let Some(Seat::Joining(seat)) = self.seats.lift(slot) else { return };
             let JoiningSeat { wish, generation, socket, .. } = *seat;
             let Some(socket) = socket else { return };
             let (form, interest) = (wish.form, wish.interest.clone());
@@ -44,7 +44,7 @@ impl LiveWorker {
 
     /// What a peer sent on a WebSocket.
     pub(super) fn socket_body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        let slot = open.address().slot;
+        let Some(slot) = self.seats.seated(open.address()) else { return };
         let Body::Piece(piece) = body else { return open.end() };
         // Frames are unmasked where they stand, and the bytes that were received are not ours to change.
         self.scratch.clear();
@@ -169,7 +169,7 @@ impl LiveWorker {
         let Some(generation) = self.seats.at(slot).map(|seat| seat.generation()) else { return false };
         let joined = self.view.join(slot, interest, form, Start::Now, Marks::default(), generation);
         let Joined::Reader(reader, _) = joined else { return false };
-        let Some(seat) = self.seats.take(slot) else { return false };
+        let Some(seat) = self.seats.lift(slot) else { return false };
         let (opening, is_leaving, pending) = (None, false, Pending::Nothing);
         let socket = seat.into_socket();
         let seat = ReaderSeat { reader, opening, is_leaving, pending, socket };
@@ -181,7 +181,7 @@ impl LiveWorker {
     pub(super) fn end_reading(&mut self, slot: u32) {
         self.undelivered.set(slot, None);
         self.waves.leave(&mut self.view, &mut self.seats, slot);
-        let Some(seat) = self.seats.take(slot) else { return };
+        let Some(seat) = self.seats.lift(slot) else { return };
         let generation = seat.generation();
         if let Some(socket) = seat.into_socket() {
             self.seats.put(slot, Seat::Socket(generation, socket));

@@ -1,0 +1,98 @@
+//! A browser whose page has WebSockets: they come by the connection that the page came by.
+//!
+//! A missing program is named, and is a failure when `CI` is true.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use staunch_tests::process::is_installed;
+
+use crate::client::{Client, DATA, END_STREAM, frame, request};
+use crate::world::{ENGINES, World};
+
+const SETTINGS: &str =
+    "live = true\nlive_echo = true\npublish_token = \"0123456789abcdef0123456789abcdef\"\n";
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("http2").join(name)
+}
+
+/// Arguments of a server that browsers can speak HTTP/2 with.
+const SECURED: [&str; 8] = [
+    "--tls",
+    "local",
+    "--tls-listen",
+    "127.0.0.1:0",
+    "--https-redirect",
+    "off",
+    "--state-folder",
+    "{}/state",
+];
+
+/// The browser, if it is there with what drives it.
+fn chromium() -> Option<String> {
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    (is_installed(&chromium) && is_installed("node") && is_installed("openssl")).then_some(chromium)
+}
+
+/// The hash by which a browser is told to trust a server's key. Where all errors are passed over, it does not
+/// follow early hints.
+fn key_hash(world: &World) -> String {
+    let script = "openssl s_client -connect \"$1\" </dev/null 2>/dev/null | openssl x509 -pubkey -noout \
+                  | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64";
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", script, "sh"]).arg(world.secured_address().to_string()).output();
+    let hash = String::from_utf8(output.expect("sh").stdout).expect("text").trim().to_owned();
+    assert!(!hash.is_empty(), "no certificate");
+    hash
+}
+
+/// A browser that plays the page; it is ended on drop.
+struct Player(Child);
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_page_with_websockets_uses_one_connection() {
+    let Some(chromium) = chromium() else { return };
+    for io in ENGINES {
+        let world = World::with_settings(io, SETTINGS, &SECURED);
+        std::fs::copy(script("sockets.html"), world.tree.root().join("sockets.html"))
+            .expect("a file of ours");
+        let url = format!("https://{}", world.secured_address());
+        let mut node = Command::new("node");
+        node.arg(script("browser.mjs")).arg(url).arg(key_hash(&world)).env("CHROMIUM", &chromium);
+        let child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node");
+        let mut player = Player(child);
+        let mut lines = BufReader::new(player.0.stdout.take().expect("a pipe")).lines();
+        let mut line = || lines.next().expect("another line").expect("text");
+        assert_eq!(line(), "loaded", "{io}");
+        // The browser may have made a spare one for its page.
+        let before = world.metric("staunch_http2_connections_total");
+        writeln!(player.0.stdin.take().expect("a pipe"), "begin").expect("a page that waits");
+        assert_eq!(line(), "open", "{io}");
+        assert_eq!(world.metric("staunch_http2_websockets_total"), 2, "{io}");
+        assert_eq!(world.metric("staunch_http2_connections_total"), before, "{io}: the page's own");
+        let mut client = Client::new(world.address());
+        let fields =
+            [("authorization", "Bearer 0123456789abcdef0123456789abcdef"), ("content-type", "text/plain")];
+        client.send(&request(1, false, "PUT", "/topics/a", &fields));
+        client.send(&frame(DATA, END_STREAM, 1, b"news"));
+        assert_eq!(client.reply(1).status, 200, "{io}");
+        let sizes: Vec<String> = (0..16)
+            .map(|number| if number == 0 { 0 } else { 1 << number })
+            .map(|size: u32| size.to_string())
+            .collect();
+        assert_eq!(line(), format!("echoed {}", sizes.join(",")), "{io}");
+        assert_eq!(line(), "seen news", "{io}");
+        assert_eq!(line(), "closed 1000 true,1000 true", "{io}");
+        world.until_metric("staunch_live_readers{transport=\"websocket\"}", 0);
+        assert!(lines.next().is_none(), "{io}: complaints");
+    }
+}
