@@ -10,6 +10,7 @@ mod client;
 mod going_on;
 mod life;
 mod peers;
+mod proxied_sockets;
 mod serving;
 mod socket;
 mod sockets;

@@ -17,6 +17,7 @@ pub(crate) const FROM_CLIENT: Forwarding<'_> = Forwarding {
     trusts: false,
     host: HostRule::Kept,
     path: b"/",
+    socket_key: None,
     upgrades: false,
     without_cookie: None,
     pseudonym: b"staunch-1",

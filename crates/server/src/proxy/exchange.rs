@@ -7,7 +7,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use staunch_engine::{Open, Piece, UNIX_PEER, Upstream};
-use staunch_protocol::http1::relay::{Forwarding, HostRule, RelayRefusal, is_idempotent, write_request};
+use staunch_protocol::http1::relay::{
+    Forwarding, HostRule, RelayFault, RelayRefusal, is_idempotent, write_request,
+};
+use staunch_protocol::websocket::accept_key;
 use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi};
 
 use super::application::{Application, ServerName};
@@ -20,6 +23,9 @@ use crate::scripts::ScriptCall;
 
 /// Bytes up to which pieces of an answer that waits are joined: as much as a worker receives at a time.
 const KEPT_PIECE_BYTES: usize = 16 * 1024;
+
+/// The name of the field that answers the key of a handshake.
+const ACCEPT: &[u8] = b"sec-websocket-accept";
 
 /// A request that is passed on, and what came of its answer.
 #[derive(Debug)]
@@ -38,6 +44,8 @@ pub(super) struct Forwarded {
     pub(super) is_guarded: bool,
     /// Whether it asks for another protocol (RFC 9110, section 7.8), such as WebSocket.
     pub(super) asks_upgrade: bool,
+    /// The key of the handshake that is made for a client that asks on a stream of HTTP/2 (RFC 8441).
+    pub(super) socket_key: Option<Box<str>>,
     /// Whether the answer is a stream of events.
     pub(super) is_events: bool,
     /// Whether it is worked on beside the places of its server.
@@ -165,9 +173,11 @@ impl Forwarded {
             asker,
             owner: None,
             is_head: request.method == Method::Head,
-            is_idempotent: is_idempotent(request.method),
+            // To the application a WebSocket is asked for by GET.
+            is_idempotent: is_idempotent(request.method) || request.asks_websocket(),
             is_guarded: false,
             asks_upgrade: call.is_none() && asks_upgrade(request),
+            socket_key: None,
             call,
             is_events: false,
             is_beside: false,
@@ -224,6 +234,7 @@ impl Forwarded {
             host: if request.host.is_empty() { HostRule::Set(address.as_bytes()) } else { HostRule::Kept },
             path: request.path,
             upgrades: self.asks_upgrade,
+            socket_key: self.socket_key.as_deref().map(str::as_bytes),
             without_cookie: self.stay.as_ref().filter(|stay| stay.is_by_cookie).map(|_| STICKY_COOKIE),
             pseudonym,
         };
@@ -248,6 +259,17 @@ impl Forwarded {
         types.any(|(_, value)| value.to_ascii_lowercase().starts_with(b"text/event-stream"))
     }
 
+    /// Judges an answer whose head is there to a WebSocket of HTTP/2: its handshake was made here, and its
+    /// client takes every success for a WebSocket.
+    pub(super) fn check_handshake(&self) -> Result<(), RelayFault> {
+        let (Some(key), Some(head)) = (&self.socket_key, &self.answer.head) else { return Ok(()) };
+        match head.status.code() {
+            101 if !answers_key(&head.fields, key) => Err(RelayFault::Handshake),
+            200..300 => Err(RelayFault::NotSwitched),
+            _ => Ok(()),
+        }
+    }
+
     /// Bytes that are held for the exchange.
     pub(super) fn held_bytes(&self) -> usize {
         let answer = self.answer.head.as_ref().map_or(0, |head| head.fields.capacity());
@@ -255,9 +277,32 @@ impl Forwarded {
     }
 }
 
-/// Whether a request asks for a WebSocket on its connection. Other protocols are not passed on: by `h2c` a
-/// client could speak to the application past all rules.
+/// Whether the fields of 101 begin a WebSocket, and answer this key (RFC 6455, section 4.1).
+fn answers_key(fields: &[u8], key: &str) -> bool {
+    let values = |wanted: &'static [u8]| {
+        let all = Fields::new(fields).iter();
+        all.filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
+    };
+    let mut accepts = values(ACCEPT);
+    let expected = accept_key(key.as_bytes()).ok();
+    let is_right = expected.is_some_and(|expected| accepts.next() == Some(expected.as_bytes()));
+    let is_named = values(b"upgrade").any(|value| value.eq_ignore_ascii_case(b"websocket"));
+    is_right && accepts.next().is_none() && is_named
+}
+
+/// Field lines of 101 without the answer to a key that was ours: on a stream of HTTP/2 there is none.
+pub(super) fn without_accept(fields: &[u8]) -> Vec<u8> {
+    let is_other =
+        |line: &&[u8]| line.get(..ACCEPT.len()).is_none_or(|name| !name.eq_ignore_ascii_case(ACCEPT));
+    fields.split_inclusive(|byte| *byte == b'\n').filter(is_other).collect::<Vec<_>>().concat()
+}
+
+/// Whether a request asks for a WebSocket on its connection, or its stream. Other protocols are not passed
+/// on: by `h2c` a client could speak to the application past all rules.
 fn asks_upgrade(request: &Request<'_>) -> bool {
+    if request.asks_websocket() {
+        return true;
+    }
     let mut options = request.values(b"connection").flat_map(|value| value.split(|byte| *byte == b','));
     request.version == Version::Http11
         && request.method == Method::Get
@@ -360,6 +405,25 @@ mod tests {
         assert_eq!(asker(proxy, true).owner(64), None);
         assert_eq!(asker(client, true).owner(64), ShareOwner::at(client, 64));
         assert_eq!(asker(proxy, false).owner(64), ShareOwner::at(proxy, 64));
+    }
+
+    #[test]
+    fn a_handshake_is_answered_by_its_own_key() {
+        let key = "dGhlIHNhbXBsZSBub25jZQ==";
+        let accept = "Sec-WebSocket-ACCEPT: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+        let upgrade = "Upgrade: WebSocket\r\n";
+        for (fields, expected) in [
+            (format!("{upgrade}A: b\r\n{accept}"), true),
+            (format!("{upgrade}{accept}{accept}"), false),
+            (accept.to_owned(), false),
+            (format!("Upgrade: h2c\r\n{accept}"), false),
+            (upgrade.to_owned(), false),
+            (format!("{upgrade}Sec-WebSocket-Accept: AAAA\r\n"), false),
+        ] {
+            assert_eq!(answers_key(fields.as_bytes(), key), expected, "{fields}");
+        }
+        let fields = format!("A: b\r\n{accept}C: d\r\n");
+        assert_eq!(without_accept(fields.as_bytes()), b"A: b\r\nC: d\r\n");
     }
 
     #[test]

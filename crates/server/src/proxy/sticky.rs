@@ -117,6 +117,12 @@ impl Numbers {
         self.drawn += 1;
         self.state.hash_one(self.drawn)
     }
+
+    /// Random bytes for the handshake of a WebSocket (RFC 6455, section 4.1).
+    pub(super) fn nonce(&mut self) -> [u8; 16] {
+        let [first, second] = [self.draw(), self.draw()];
+        (u128::from(first) << 64 | u128::from(second)).to_be_bytes()
+    }
 }
 
 #[cfg(test)]

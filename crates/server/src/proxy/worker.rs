@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading};
+use staunch_protocol::websocket::client_key;
 use staunch_protocol::{Request, Status};
 
 use super::application::Application;
@@ -56,7 +57,7 @@ pub(crate) struct ProxyWorker {
     link_shares: LinkShares,
     /// Chance, for the choice of servers (xorshift64*).
     chance: u64,
-    /// Numbers for clients that are to stay with a server.
+    /// Numbers for clients that are to stay with a server, and for keys of handshakes.
     numbers: Numbers,
     /// Exchanges that are worked on beside the places: streams, tunnels, those whose clients are slow.
     beside: u32,
@@ -116,6 +117,9 @@ impl ProxyWorker {
         forwarded.owner = asker.owner(self.shared.config.client_ipv6_bits);
         if let Some(owner) = forwarded.owner {
             self.shared.clients_seen.note(owner, self.now_ms);
+        }
+        if forwarded.asks_upgrade && request.asks_websocket() {
+            forwarded.socket_key = Some(client_key(self.numbers.nonce()).into());
         }
         forwarded.is_guarded = errand.is_guarded;
         forwarded.shows_times = errand.shows_times;

@@ -18,6 +18,9 @@ pub struct Forwarding<'a> {
     pub path: &'a [u8],
     /// Whether `Upgrade` is passed on.
     pub upgrades: bool,
+    /// The key of the handshake that is made here for a WebSocket on a stream of HTTP/2; without it such a
+    /// request is not passed on.
+    pub socket_key: Option<&'a [u8]>,
     /// Name of a cookie that is not passed on.
     pub without_cookie: Option<&'a [u8]>,
     /// Our name in Via, a token that no other proxy on the way has: a request that carries it has come

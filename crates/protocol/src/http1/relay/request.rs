@@ -118,7 +118,9 @@ fn push_fields<'a>(
     forwarding: &Forwarding<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Seen<'a>, RelayRefusal> {
-    refuse_method(request.method)?;
+    if !asks_here(request, forwarding) {
+        refuse_method(request.method)?;
+    }
     let start = out.len();
     let seen = push_fields_with(request, forwarding, &Care::default(), out);
     let leaves_cookie = seen.cookies_count > 0 && forwarding.without_cookie.is_some();
@@ -129,6 +131,11 @@ fn push_fields<'a>(
     let joins_cookies = seen.cookies_count > 1 || leaves_cookie;
     let care = Care { named: named_by_connection(request)?, joins_cookies };
     Ok(push_fields_with(request, forwarding, &care, out))
+}
+
+/// Whether the handshake of a WebSocket is made here, for a client that has made none (RFC 8441, section 5).
+fn asks_here(request: &Request<'_>, forwarding: &Forwarding<'_>) -> bool {
+    request.asks_websocket() && forwarding.socket_key.is_some()
 }
 
 /// A tunnel is none of a reverse proxy, and TRACE would show a client what is added to its request.
@@ -156,6 +163,7 @@ fn push_fields_with<'a>(
             continue;
         }
         match asked {
+            RequestField::Passed if request.asks_websocket() && name.eq_ignore_ascii_case(SOCKET_KEY) => {}
             RequestField::Passed => push_field(name, value, out),
             RequestField::Cookie if care.joins_cookies => {
                 if seen.cookies_count == 0 {
@@ -187,6 +195,9 @@ fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, Relay
         options.filter(|option| !is_usual_option(option)).take(NAMED_FIELDS_MAX + 1).collect();
     if named.len() > NAMED_FIELDS_MAX { Err(TOO_MANY_NAMED) } else { Ok(named) }
 }
+
+/// The name of a field that means nothing on a stream of HTTP/2: towards the application the key is ours.
+const SOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
 
 const TOO_MANY_NAMED: RelayRefusal =
     RelayRefusal { status: Status::BAD_REQUEST, reason: "Connection names more than 16 fields" };
@@ -223,7 +234,10 @@ impl<'a> Seen<'a> {
     ) -> Result<(), RelayRefusal> {
         self.push_via(request, forwarding.pseudonym, out)?;
         self.push_max_forwards(request.method, out)?;
-        self.push_connection(request.version, forwarding.upgrades, out);
+        match forwarding.socket_key.filter(|_| request.asks_websocket()) {
+            Some(key) => push_handshake(key, out),
+            None => self.push_connection(request.version, forwarding.upgrades, out),
+        }
         Ok(())
     }
 
@@ -283,6 +297,13 @@ impl<'a> Seen<'a> {
             push_field(b"Upgrade", upgrade, out);
         }
     }
+}
+
+/// RFC 6455, section 4.1. The version and what else was asked for are the client's.
+fn push_handshake(key: &[u8], out: &mut Vec<u8>) {
+    push_field(b"Connection", b"Upgrade", out);
+    push_field(b"Upgrade", b"websocket", out);
+    push_field(SOCKET_KEY, key, out);
 }
 
 /// RFC 9112, section 6; RFC 9110, section 8.6: a length of 0 where a body would have a meaning.

@@ -7,7 +7,7 @@ use staunch_protocol::{Request, Status};
 
 use super::ProxyWorker;
 use crate::problem::Problem;
-use crate::proxy::exchange::{Failure, Forwarded};
+use crate::proxy::exchange::{Failure, Forwarded, without_accept};
 
 impl ProxyWorker {
     /// Answers with the answer of the server.
@@ -23,7 +23,10 @@ impl ProxyWorker {
             self.keep(address, forwarded);
             return answer.later();
         };
-        let mut fields = head.fields;
+        let mut fields = match forwarded.socket_key {
+            Some(_) => without_accept(&head.fields),
+            None => head.fields,
+        };
         fields.extend_from_slice(&forwarded.lines);
         fields.extend(forwarded.stay.iter_mut().flat_map(|stay| std::mem::take(&mut stay.cookie)));
         if forwarded.shows_times {

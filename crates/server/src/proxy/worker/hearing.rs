@@ -157,7 +157,12 @@ impl ProxyWorker {
     ) {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
-        let taken = take(&mut link.reader, &mut forwarded, open.as_deref_mut());
+        let mut taken = take(&mut link.reader, &mut forwarded, open.as_deref_mut());
+        if taken.is_ok()
+            && let Err(fault) = forwarded.check_handshake()
+        {
+            taken = Err(fault);
+        }
         if forwarded.answer.head.is_some() {
             forwarded.journey.note_header(self.now_ms);
         }

@@ -22,6 +22,10 @@ pub enum RelayFault {
     Code,
     /// 101, and no upgrade was asked for.
     Switched,
+    /// A WebSocket was asked for, and the answer is a success without one.
+    NotSwitched,
+    /// 101, and its Sec-WebSocket-Accept does not answer the key.
+    Handshake,
     /// A line ends with LF alone.
     BareLineFeed,
     /// A CR stands in a line without LF behind it.
@@ -82,6 +86,8 @@ impl fmt::Display for RelayFault {
             Self::Version => "the answer does not begin with HTTP/1.1 or HTTP/1.0",
             Self::Code => "the answer's status is not a number from 100 to 599",
             Self::Switched => "the answer is 101, and no upgrade was asked for",
+            Self::NotSwitched => "a WebSocket was asked for, and the answer is a success without one",
+            Self::Handshake => "Sec-WebSocket-Accept of the answer does not belong to the key",
             Self::BareLineFeed => "a line of the answer ends with LF alone",
             Self::BareCarriageReturn => "a CR in a line of the answer is not followed by LF",
             Self::Nul => "a NUL in a line of the answer",
