@@ -6,9 +6,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use staunch_tests::house::waiting::{HANG, until};
 use staunch_tests::process::is_installed;
 
 use crate::client::{Client, DATA, END_STREAM, frame, request};
+use crate::hints::Application;
 use crate::world::{ENGINES, World};
 
 const SETTINGS: &str =
@@ -94,5 +96,34 @@ fn a_page_with_websockets_uses_one_connection() {
         assert_eq!(line(), "closed 1000 true,1000 true", "{io}");
         world.until_metric("staunch_live_readers{transport=\"websocket\"}", 0);
         assert!(lines.next().is_none(), "{io}: complaints");
+    }
+}
+
+/// The page is answered only when the browser has asked for the style that early hints told it of.
+#[test]
+fn a_browser_fetches_what_it_is_told_of_early() {
+    const PAGE: &str = "<!doctype html><link rel=icon href=data:,><link rel=stylesheet href=/style.css>told";
+    let Some(chromium) = chromium() else { return };
+    for io in ENGINES {
+        let application = Application::new("text/html", PAGE);
+        let settings = format!(
+            "[[path]]\nmatch = \"/page\"\nproxy = \"{}\"\n\
+             early_hints = [\"</style.css>; rel=preload; as=style\"]\n",
+            application.address
+        );
+        let world = World::with_settings(io, &settings, &SECURED);
+        let style = world.tree.root().join("style.css");
+        std::fs::write(style, "body { color: rgb(1, 2, 3) }").expect("a file of ours");
+        let mut node = Command::new("node");
+        let url = format!("https://{}/page", world.secured_address());
+        node.arg(script("hinted.mjs")).arg(url).arg(key_hash(&world)).env("CHROMIUM", &chromium);
+        let child = node.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("node");
+        let mut player = Player(child);
+        application.asked.recv_timeout(HANG).expect("a request");
+        until("the style is asked for", || world.metric("staunch_http2_requests_total") >= 2);
+        application.go.send(()).expect("an application");
+        let mut lines = BufReader::new(player.0.stdout.take().expect("a pipe")).lines();
+        let line = lines.next().expect("a line").expect("text");
+        assert_eq!(line, "rgb(1, 2, 3)", "{io}");
     }
 }

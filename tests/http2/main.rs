@@ -8,6 +8,7 @@ mod bad_input;
 mod browsers;
 mod client;
 mod going_on;
+mod hints;
 mod life;
 mod peers;
 mod proxied_sockets;

@@ -143,6 +143,9 @@ pub struct PathRule {
     pub pattern: String,
     /// Fields of every response. An empty value takes away what an earlier rule has set.
     pub headers: Vec<(String, String)>,
+    /// Values of Link that are sent ahead of an answer; an empty list: none. Where nothing is said, those of
+    /// `headers` are that a browser may follow early.
+    pub early_hints: Option<Vec<String>>,
     /// Value of Cache-Control for files, not for errors.
     pub cache_control: Option<String>,
     /// Whether folders without index file are listed.

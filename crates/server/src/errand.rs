@@ -4,7 +4,7 @@
 //! cannot: each step uses it up.
 
 use staunch_engine::Answer;
-use staunch_protocol::Request;
+use staunch_protocol::{Method, Request, Status, Version};
 
 use crate::rules::Ruling;
 
@@ -22,4 +22,23 @@ impl Errand<'_> {
             self.answer.guard();
         }
     }
+
+    /// Sends the early hints of a path ahead of an answer that is not there yet: to a client that may have
+    /// that. By HTTP/2 alone, for some programs of HTTP/1.1 take an interim answer for the final one; and for
+    /// pages alone, where the client tells them apart.
+    pub(crate) fn hint(&mut self, ruling: Option<&Ruling>) {
+        let hints = ruling.map(|ruling| &ruling.early_hints[..]).filter(|hints| !hints.is_empty());
+        if let Some(hints) = hints
+            && is_for_page(self.request)
+        {
+            self.answer.interim(self.request, Status::EARLY_HINTS, hints);
+        }
+    }
+}
+
+fn is_for_page(request: &Request<'_>) -> bool {
+    let mut modes = request.values(b"sec-fetch-mode");
+    request.version == Version::Http2
+        && request.method == Method::Get
+        && modes.next().is_none_or(|mode| mode == b"navigate")
 }

@@ -184,8 +184,10 @@ impl Front {
     /// Answers by whom its site has told.
     fn answer_by_told(&mut self, told: PassedOn<'_>) -> Answered {
         match told {
-            PassedOn::Application(to, Errand { request, answer }) => {
+            PassedOn::Application(to, mut errand) => {
                 let PassedTo { ruling, lines, is_guarded, script } = to;
+                errand.hint(Some(&ruling));
+                let Errand { request, answer } = errand;
                 let shows_times = ruling.server_timing;
                 let Some(proxy) = &mut self.proxy else { return Self::answer_lost(answer) };
                 let application = ruling.proxy.as_ref().map_or("", |proxy| &proxy.application);

@@ -8,6 +8,7 @@ pub(crate) mod attempts;
 pub(crate) mod auth;
 pub(crate) mod glob;
 mod hashing;
+mod hints;
 mod identities;
 pub(crate) mod line;
 mod md5;
@@ -86,6 +87,8 @@ pub(crate) struct Redirect {
 pub(crate) struct Ruling {
     /// Field lines of every response, whatever its status.
     pub(crate) lines: Box<str>,
+    /// Field lines that are sent ahead of an answer that takes its time.
+    pub(crate) early_hints: Box<[u8]>,
     /// Value of Cache-Control for content.
     pub(crate) cache_control: Option<Box<str>>,
     /// Whether folders are listed, if rules say so.
@@ -226,11 +229,14 @@ impl Rules {
         for (name, value) in &self.headers {
             lines.set(name, value);
         }
+        let mut said_hints = None;
         for (index, rule) in self.paths.iter().enumerate() {
             if matched.0[index / 64] >> (index % 64) & 1 == 1 {
                 rule.apply(&mut lines, &mut ruling);
+                said_hints = rule.rule.early_hints.as_deref().or(said_hints);
             }
         }
+        ruling.early_hints = hints::lines(said_hints, lines.value("link")).into();
         ruling.redirect = matched.1.map(|index| Arc::clone(&self.redirects[index]));
         ruling.cache_control = lines.take("cache-control").map(String::into_boxed_str);
         let mut text = lines.text();
@@ -263,6 +269,7 @@ impl Rule {
         if let Some(value) = &rule.cache_control {
             line::check_value("cache_control", value).map_err(fault)?;
         }
+        hints::check(rule.early_hints.as_deref().unwrap_or_default()).map_err(fault)?;
         let auth = said(&rule.basic_auth, Auth::new).map_err(fault)?;
         let sharing = said(&rule.cors, Sharing::new).map_err(fault)?;
         let tries = rule.attempts.as_ref().map(|said| said.as_ref().map(Tries::new).transpose());

@@ -116,6 +116,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
     staunch_server::PathRule {
         pattern: rule.pattern.clone(),
         headers: rule.headers.clone(),
+        early_hints: rule.early_hints.as_ref().map(|said| said.clone().unwrap_or_default()),
         cache_control: rule.cache_control.clone(),
         listing: rule.listing,
         deny: rule.deny.as_ref().map(|denied| *denied == Denied::Everybody),

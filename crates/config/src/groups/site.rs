@@ -160,6 +160,12 @@ group! {
     /// Tell clients how long applications took
     /// See `server_timing` of the site.
     server_timing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
+    /// Links that a browser may follow before the answer is there, by 103
+    /// Each is a value of the field Link, such as a stylesheet of the page. They are sent by HTTP/2, for a
+    /// page that an application answers or that has to be read first. Where nothing is said here, links of
+    /// `headers` with `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
+    early_hints: OrInherit<OrOff<Many<FieldValue>>> = Some("inherit"), File, reload,
+        "[\"</app.css>; rel=preload; as=style\"]";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
         "\"public, max-age=31536000, immutable\"";
@@ -289,6 +295,7 @@ fn of_a_path(rule: &PathRule) -> Conflict {
     folder_of_a_path(rule)
         .or_else(|| access_of_somebody(rule))
         .or_else(|| no_client(rule))
+        .or_else(|| no_link(rule))
         .or_else(|| order_of(rule.attempts.as_ref()?))
 }
 
@@ -305,6 +312,15 @@ fn folder_of_a_path(rule: &PathRule) -> Conflict {
         }
     };
     (!is_path).then_some(("root", text))
+}
+
+fn no_link(rule: &PathRule) -> Conflict {
+    let is_link = |link: &&String| {
+        let target = link.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        target.is_some_and(|(_, parameters)| parameters.contains("rel="))
+    };
+    let wrong = rule.early_hints.as_ref()?.as_ref()?.iter().find(|link| !is_link(link))?;
+    Some(("early_hints", format!("{wrong:?} is no link: write \"</app.css>; rel=preload; as=style\"")))
 }
 
 fn no_client(rule: &PathRule) -> Conflict {

@@ -82,6 +82,12 @@ impl Lines {
         }
     }
 
+    /// The value of a field.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(value)
+    }
+
     /// Takes a field out.
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let place = self.0.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;

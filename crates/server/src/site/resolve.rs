@@ -24,7 +24,7 @@ impl Site {
     #[inline(never)]
     pub(super) fn resolve(&mut self, path: &[u8], errand: Errand<'_>) -> Answered {
         let asked = Asked::by_peer(path);
-        let errand = match self.permit_path(asked, errand) {
+        let mut errand = match self.permit_path(asked, errand) {
             Passage::Open(errand) => errand,
             Passage::Answered(answered) => return answered,
             Passage::Refused(problem, errand) => return self.refuse(problem, path, errand),
@@ -34,6 +34,7 @@ impl Site {
             return self.resolve_missing(Problem::NotFound, path, errand);
         }
         if !config.no_cache {
+            errand.hint(self.ruling(path).as_deref());
             return self.ask(path, Purpose::Content, errand);
         }
         self.shared.ask_to_look(errand.answer.unix_ms() / 1000);
