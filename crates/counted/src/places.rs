@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use staunch_engine::{Address, GivenBack, PlaceAnswer, Places, PlacesLimit, StreamRef};
+use staunch_engine::{Address, GivenBack, PlaceAnswer, Places, PlacesLimit, Standing, StreamRef};
 
 /// So long that no patience ends.
 const PATIENCE_MS: u32 = 3_600_000;
@@ -29,7 +29,7 @@ fn take_turns(places: &Places, worker: u16, times: u32) {
     for turn in 0..times {
         let now_ms = u64::from(turn / TURNS_PER_MS);
         let address = Address { worker, slot: 0, generation: turn, stream: StreamRef::ONLY };
-        let has_place = match places.ask(address, now_ms, &mut news) {
+        let has_place = match places.ask(address, Standing::default(), now_ms, &mut news) {
             PlaceAnswer::Taken => true,
             PlaceAnswer::Waits => !places.leave(address),
             PlaceAnswer::Refused { .. } => false,

@@ -62,8 +62,8 @@ pub use staunch_netio::{
 };
 pub use staunch_tls::ClientIdentity;
 pub use upstream::{
-    GivenBack, LawReason, LimitLaw, Observation, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit,
-    PlacesStep, Served, Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams,
-    WaitingLine,
+    GivenBack, LawReason, LimitLaw, Observation, PlaceAnswer, PlaceClass, PlaceNews, Places, PlacesFigures,
+    PlacesLimit, PlacesStep, Served, Standing, StandingFigures, Upstream, UpstreamDeadline, UpstreamEvent,
+    UpstreamLoss, UpstreamTimeouts, Upstreams, WaitingLine,
 };
 pub use worker::{Worker, WorkerParts};

@@ -16,6 +16,7 @@ mod law;
 mod line;
 mod places;
 mod row;
+mod standing;
 mod table;
 mod words;
 
@@ -27,6 +28,7 @@ pub use self::law::{LawReason, LimitLaw, Observation};
 pub use self::line::{Served, WaitingLine};
 pub use self::places::{GivenBack, PlaceAnswer, PlaceNews, Places, PlacesFigures, PlacesLimit, PlacesStep};
 pub(crate) use self::row::{UpstreamNews, UpstreamRow, UpstreamStep};
+pub use self::standing::{PlaceClass, Standing, StandingFigures};
 use self::table::UpstreamTable;
 pub use self::words::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts};
 use crate::exchange::address::Address;

@@ -8,7 +8,8 @@
 //! Open, as many may wait as are served within half the patience. Once 1.25 times as many came in a second as
 //! are served, by three deviations of a Poisson count, or the first in line has waited for half the patience,
 //! as many may wait as are served in 25 ms, until no more than 1.05 times as many come. A request that could
-//! not be answered within its client's patience is refused at once, however few wait.
+//! not be answered within its client's patience is refused at once, however few wait. For requests of low
+//! class the open line is half as long: a quarter of the patience.
 
 /// Arrivals as a multiple of what is served above which the line closes.
 const CLOSING_RATIO: f64 = 1.25;
@@ -20,7 +21,10 @@ const OPENING_RATIO: f64 = 1.05;
 const CLOSED_S: f64 = 0.025;
 const ROOM_MIN: f64 = 2.0;
 /// Requests that may wait while no rate is known.
-const ROOM_UNKNOWN: u32 = 8;
+pub(super) const ROOM_UNKNOWN: u32 = 8;
+/// Parts of the patience whose work may wait while the line is open.
+const OPEN_PART: f64 = 0.5;
+const OPEN_PART_OF_LOW: f64 = 0.25;
 /// Part of the patience within which an answer is to be expected: services vary.
 const IN_TIME_PART: f64 = 0.95;
 /// Parts of a second in which arrivals are counted.
@@ -30,6 +34,8 @@ const PARTS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct WaitingLine {
     patience_s: f64,
+    /// Seconds of work that may wait while the line is open.
+    open_s: f64,
     arrivals: [u32; PARTS],
     /// The part of a second that is counted now, since the beginning of time.
     part: u64,
@@ -48,7 +54,13 @@ pub struct Served {
 impl WaitingLine {
     /// A line of clients that wait so long.
     pub fn new(patience_s: f64) -> Self {
-        Self { patience_s, arrivals: [0; PARTS], part: 0, is_closed: false }
+        let open_s = OPEN_PART * patience_s;
+        Self { patience_s, open_s, arrivals: [0; PARTS], part: 0, is_closed: false }
+    }
+
+    /// A line of such clients for requests that give way first.
+    pub fn of_low_class(patience_s: f64) -> Self {
+        Self { open_s: OPEN_PART_OF_LOW * patience_s, ..Self::new(patience_s) }
     }
 
     /// So many requests came, or none.
@@ -81,7 +93,7 @@ impl WaitingLine {
         if are_more || waited_s > self.patience_s / 2.0 {
             self.is_closed = true;
         }
-        let room_s = if self.is_closed { CLOSED_S } else { self.patience_s / 2.0 };
+        let room_s = if self.is_closed { CLOSED_S } else { self.open_s };
         let in_time = rate * (IN_TIME_PART * self.patience_s - in_work_s);
         (rate * room_s).max(ROOM_MIN).min(in_time.max(0.0)) as u32
     }
@@ -115,6 +127,15 @@ mod tests {
         assert_eq!(line.room(SERVED, 0.0), 2);
         (0..90).for_each(|number| line.came(2.0 + f64::from(number) / 90.0, 1));
         assert_eq!(line.room(SERVED, 0.0), 50);
+    }
+
+    #[test]
+    fn the_line_of_low_class_is_half_as_long_while_it_is_open() {
+        let mut line = WaitingLine::of_low_class(1.0);
+        line.came(0.0, 100);
+        assert_eq!(line.room(SERVED, 0.0), 25);
+        line.came(0.5, 100);
+        assert_eq!(line.room(SERVED, 0.0), 2);
     }
 
     #[test]

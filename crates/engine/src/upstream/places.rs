@@ -10,13 +10,18 @@
 //! stands in line before it looks once more, and who gives one back looks at the line behind that: one of
 //! both sees the other (both in sequential consistency).
 
-use std::collections::VecDeque;
+mod desk;
+mod figures;
+mod ranks;
+
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::law::{LawReason, LimitLaw, Observation};
-use super::line::{Served, WaitingLine};
+use self::desk::Desk;
+pub use self::figures::{PlacesFigures, PlacesStep};
+use super::law::{LimitLaw, Observation};
+use super::standing::{Standing, StandingFigures};
 use crate::exchange::address::Address;
 
 /// Milliseconds between two observations of the law, at least: as its simulator has them.
@@ -24,12 +29,6 @@ const STEP_MS: u64 = 10;
 /// Milliseconds after which arrivals are counted while no request waits: the line counts in parts of a second
 /// as long.
 const COUNT_MS: u64 = 31;
-/// Milliseconds for which steps are kept for people: as far back as somebody asks who has just seen a fault.
-const STEPS_KEPT_MS: u64 = 60_000;
-/// Most steps that are kept, whatever happens in that time: four a second.
-const STEPS_KEPT_MAX: usize = 240;
-/// Longest time that refused clients are asked to stay away, in seconds: people do not wait for longer.
-const SPREAD_S_MAX: u32 = 30;
 
 /// The rule for the limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,36 +79,6 @@ pub enum GivenBack {
     Beside,
 }
 
-/// Figures of a server's places, for people.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct PlacesFigures {
-    /// Requests at once; `u32::MAX` for any number.
-    pub limit: u32,
-    /// Requests in work.
-    pub in_work: u32,
-    /// Requests in line.
-    pub waiting: u32,
-    /// Answers a second at the limit; 0 while it is not known.
-    pub rate: f64,
-    /// Seconds that a request is in work; 0 while it is not known.
-    pub in_work_s: f64,
-    /// Requests refused since the start, because they could not be answered in time.
-    pub refused: u64,
-    /// Answers since the start that nobody waited for any more.
-    pub unanswered: u64,
-}
-
-/// A moment in the life of a server's places, for people.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlacesStep {
-    /// The moment, in milliseconds of the workers' clock.
-    pub at_ms: u64,
-    /// The figures then.
-    pub figures: PlacesFigures,
-    /// The reason of the law's last step; `None` where no law sets the limit.
-    pub reason: Option<LawReason>,
-}
-
 /// The places of one server.
 #[derive(Debug)]
 pub struct Places {
@@ -117,30 +86,17 @@ pub struct Places {
     limit: AtomicU32,
     in_work: AtomicU32,
     waiting: AtomicU32,
+    /// Requests since the start, by standing.
+    asked: [AtomicU64; Standing::ALL.len()],
     /// Since they were counted last.
-    arrivals: AtomicU32,
     answers: AtomicU32,
     in_work_ms: AtomicU64,
     in_work_ms_squared: AtomicU64,
     counted_ms: AtomicU64,
-    refused: AtomicU64,
+    /// Since the start, by standing.
+    refused: [AtomicU64; Standing::ALL.len()],
     unanswered: AtomicU64,
     desk: Mutex<Desk>,
-}
-
-/// The part behind a lock, which is taken while requests wait, and some thirty times a second.
-#[derive(Debug)]
-struct Desk {
-    law: Option<LimitLaw>,
-    /// The rate and the time in work where no law knows them.
-    measured: Served,
-    line: WaitingLine,
-    /// Exchanges that wait, and since when.
-    queue: VecDeque<(Address, u64)>,
-    was_full: bool,
-    was_shedding: bool,
-    /// Steps of the last minute.
-    steps: VecDeque<PlacesStep>,
 }
 
 impl Places {
@@ -153,34 +109,31 @@ impl Places {
             PlacesLimit::Fixed(limit) => limit.max(1),
             PlacesLimit::Off => u32::MAX,
         };
-        let line = WaitingLine::new(patience_s);
         Self {
             patience_ms: u64::from(patience_ms),
             limit: AtomicU32::new(limit),
             in_work: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
-            arrivals: AtomicU32::new(0),
+            asked: Default::default(),
             answers: AtomicU32::new(0),
             in_work_ms: AtomicU64::new(0),
             in_work_ms_squared: AtomicU64::new(0),
             counted_ms: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            refused: Default::default(),
             unanswered: AtomicU64::new(0),
-            desk: Mutex::new(Desk {
-                law,
-                measured: Served::default(),
-                line,
-                queue: VecDeque::new(),
-                was_full: false,
-                was_shedding: false,
-                steps: VecDeque::new(),
-            }),
+            desk: Mutex::new(Desk::new(law, patience_s)),
         }
     }
 
-    /// A request wants a place. `news` is for others that waited.
-    pub fn ask(&self, address: Address, now_ms: u64, news: &mut Vec<PlaceNews>) -> PlaceAnswer {
-        self.arrivals.fetch_add(1, Relaxed);
+    /// A request of this standing wants a place. `news` is for others that waited.
+    pub fn ask(
+        &self,
+        address: Address,
+        standing: Standing,
+        now_ms: u64,
+        news: &mut Vec<PlaceNews>,
+    ) -> PlaceAnswer {
+        self.asked[standing.rank()].fetch_add(1, Relaxed);
         if self.waiting.load(SeqCst) == 0 && self.take() {
             if self.is_due(now_ms, COUNT_MS)
                 && let Ok(mut desk) = self.desk.try_lock()
@@ -189,27 +142,34 @@ impl Places {
             }
             return PlaceAnswer::Taken;
         }
-        self.ask_at_desk(address, now_ms, news)
+        self.ask_at_desk(address, standing, now_ms, news)
     }
 
     #[cold]
-    fn ask_at_desk(&self, address: Address, now_ms: u64, news: &mut Vec<PlaceNews>) -> PlaceAnswer {
+    fn ask_at_desk(
+        &self,
+        address: Address,
+        standing: Standing,
+        now_ms: u64,
+        news: &mut Vec<PlaceNews>,
+    ) -> PlaceAnswer {
         let mut desk = self.desk();
         self.look(&mut desk, now_ms, news);
-        if desk.queue.is_empty() && self.take() {
+        if desk.ranks.is_empty() && self.take() {
             return PlaceAnswer::Taken;
         }
         desk.was_full = true;
-        if desk.queue.len() >= desk.room(now_ms) as usize {
+        if !desk.has_room(standing, now_ms) {
             desk.was_shedding = true;
-            self.refused.fetch_add(1, Relaxed);
-            return PlaceAnswer::Refused { spread_s: desk.spread_s() };
+            self.refused[standing.rank()].fetch_add(1, Relaxed);
+            return PlaceAnswer::Refused { spread_s: desk.spread_s(standing) };
         }
-        desk.queue.push_back((address, now_ms));
+        desk.ranks.push(standing, address, now_ms);
         self.note_waiting(&desk);
         // A place that was given back meanwhile was given to nobody.
         self.admit(&mut desk, news);
-        match news.pop_if(|last| last.address == address && last.has_place) {
+        let own = news.iter().rposition(|one| one.address == address && one.has_place);
+        match own.map(|place| news.remove(place)) {
             Some(_) => PlaceAnswer::Taken,
             None => PlaceAnswer::Waits,
         }
@@ -248,8 +208,7 @@ impl Places {
     /// news of it are on their way.
     pub fn leave(&self, address: Address) -> bool {
         let mut desk = self.desk();
-        let place = desk.queue.iter().position(|(waiting, _)| *waiting == address);
-        let was_there = place.and_then(|place| desk.queue.remove(place)).is_some();
+        let was_there = desk.ranks.remove(address);
         self.note_waiting(&desk);
         was_there
     }
@@ -257,14 +216,24 @@ impl Places {
     /// The server is gone: everybody leaves the line, and is told so.
     pub fn send_away(&self, news: &mut Vec<PlaceNews>) {
         let mut desk = self.desk();
-        let all = desk.queue.drain(..);
-        news.extend(all.map(|(address, _)| PlaceNews { address, has_place: false }));
+        news.extend(desk.ranks.drain().map(|address| PlaceNews { address, has_place: false }));
         self.note_waiting(&desk);
     }
 
     /// Figures for people.
     pub fn figures(&self) -> PlacesFigures {
         self.figures_at(&self.desk())
+    }
+
+    /// Counts of each standing, in the order of a line.
+    pub fn by_standing(&self) -> [StandingFigures; Standing::ALL.len()] {
+        let desk = self.desk();
+        Standing::ALL.map(|standing| StandingFigures {
+            standing,
+            asked: self.asked[standing.rank()].load(Relaxed),
+            refused: self.refused[standing.rank()].load(Relaxed),
+            waiting: u32::try_from(desk.ranks.of(standing)).unwrap_or(u32::MAX),
+        })
     }
 
     /// Steps of the last minute, the oldest first.
@@ -280,7 +249,7 @@ impl Places {
             waiting: self.waiting.load(Relaxed),
             rate: served.rate,
             in_work_s: served.in_work_s,
-            refused: self.refused.load(Relaxed),
+            refused: self.refused.iter().map(|count| count.load(Relaxed)).sum(),
             unanswered: self.unanswered.load(Relaxed),
         }
     }
@@ -291,13 +260,9 @@ impl Places {
         f64::from(before + 1) / f64::from(self.limit.load(Relaxed))
     }
 
-    /// Whether a request that asks now would be refused.
-    pub fn is_full(&self, now_ms: u64) -> bool {
-        if self.waiting.load(Relaxed) == 0 {
-            return false;
-        }
-        let mut desk = self.desk();
-        desk.queue.len() >= desk.room(now_ms) as usize
+    /// Whether a request of this standing that asks now would be refused.
+    pub fn is_full(&self, standing: Standing, now_ms: u64) -> bool {
+        self.waiting.load(Relaxed) > 0 && !self.desk().has_room(standing, now_ms)
     }
 
     /// The server was away, and begins anew.
@@ -336,14 +301,14 @@ impl Places {
     /// Tells the law and the line what was counted since the last time.
     fn count(&self, desk: &mut Desk, now_ms: u64) {
         let before_ms = self.counted_ms.swap(now_ms, Relaxed);
-        desk.line.came(now_ms as f64 / 1000.0, self.arrivals.swap(0, Relaxed));
+        desk.count_asked(now_ms as f64 / 1000.0, self.asked.each_ref().map(|count| count.load(Relaxed)));
         let seen = Observation {
             interval_s: now_ms.saturating_sub(before_ms) as f64 / 1000.0,
             answers: self.answers.swap(0, Relaxed),
             in_work_s: self.in_work_ms.swap(0, Relaxed) as f64 / 1e3,
             in_work_s_squared: self.in_work_ms_squared.swap(0, Relaxed) as f64 / 1e6,
             in_work: self.in_work.load(Relaxed),
-            was_full: std::mem::take(&mut desk.was_full) | !desk.queue.is_empty(),
+            was_full: std::mem::take(&mut desk.was_full) | !desk.ranks.is_empty(),
             was_shedding: std::mem::take(&mut desk.was_shedding),
         };
         match &mut desk.law {
@@ -353,85 +318,31 @@ impl Places {
             }
             None => desk.measure(&seen),
         }
-        self.note_step(desk, now_ms);
+        desk.note_step(now_ms, self.figures_at(desk));
     }
 
-    /// Notes each limit and each reason, and the figures of each second in which requests waited.
-    fn note_step(&self, desk: &mut Desk, now_ms: u64) {
-        let (figures, reason) = (self.figures_at(desk), desk.law.as_ref().map(LimitLaw::reason));
-        let is_news = desk.steps.back().is_none_or(|last| {
-            let is_other = (last.figures.limit, last.reason) != (figures.limit, reason);
-            is_other || now_ms.saturating_sub(last.at_ms) >= 1_000
-        });
-        if !is_news {
-            return;
-        }
-        desk.steps.push_back(PlacesStep { at_ms: now_ms, figures, reason });
-        let is_old = |step: &mut PlacesStep| now_ms.saturating_sub(step.at_ms) > STEPS_KEPT_MS;
-        while desk.steps.pop_front_if(is_old).is_some() {}
-        if desk.steps.len() > STEPS_KEPT_MAX {
-            desk.steps.pop_front();
-        }
-    }
-
-    /// Clients whose patience is over leave the line.
+    /// Clients whose patience is over leave the line; those of low class after a quarter of it.
     fn dismiss(&self, desk: &mut Desk, now_ms: u64, news: &mut Vec<PlaceNews>) {
-        let is_late = |(_, came_ms): &mut (Address, u64)| now_ms.saturating_sub(*came_ms) > self.patience_ms;
-        while let Some((address, _)) = desk.queue.pop_front_if(is_late) {
-            self.refused.fetch_add(1, Relaxed);
-            news.push(PlaceNews { address, has_place: false });
+        for standing in Standing::ALL {
+            while let Some(address) = desk.ranks.pop_late(standing, now_ms, self.patience_ms) {
+                self.refused[standing.rank()].fetch_add(1, Relaxed);
+                news.push(PlaceNews { address, has_place: false });
+            }
         }
         self.note_waiting(desk);
     }
 
     fn admit(&self, desk: &mut Desk, news: &mut Vec<PlaceNews>) {
-        while !desk.queue.is_empty() && self.take() {
-            let first = desk.queue.pop_front();
-            news.extend(first.map(|(address, _)| PlaceNews { address, has_place: true }));
+        while !desk.ranks.is_empty() && self.take() {
+            let first = desk.ranks.pop();
+            news.extend(first.map(|address| PlaceNews { address, has_place: true }));
         }
         self.note_waiting(desk);
-        desk.was_full |= !desk.queue.is_empty();
+        desk.was_full |= !desk.ranks.is_empty();
     }
 
     fn note_waiting(&self, desk: &Desk) {
-        self.waiting.store(u32::try_from(desk.queue.len()).unwrap_or(u32::MAX), SeqCst);
-    }
-}
-
-impl Desk {
-    /// The rate of the server, as the law knows it, or as it was measured.
-    fn served(&self) -> Served {
-        let of_law = |law: &LimitLaw| Served { rate: law.rate(), in_work_s: law.in_work_s() };
-        self.law.as_ref().map_or(self.measured, of_law)
-    }
-
-    /// Measures the rate of a server that is full, as the average of about the last second.
-    fn measure(&mut self, seen: &Observation) {
-        if !seen.was_full || seen.interval_s <= 0.0 {
-            return;
-        }
-        let weight = if self.measured.rate > 0.0 { seen.interval_s.min(1.0) } else { 1.0 };
-        let Served { rate, in_work_s } = &mut self.measured;
-        *rate += (f64::from(seen.answers) / seen.interval_s - *rate) * weight;
-        if seen.answers > 0 {
-            *in_work_s += (seen.in_work_s / f64::from(seen.answers) - *in_work_s) * weight;
-        }
-    }
-
-    /// How many may wait.
-    fn room(&mut self, now_ms: u64) -> u32 {
-        let waited_ms = self.queue.front().map_or(0, |(_, came_ms)| now_ms.saturating_sub(*came_ms));
-        let served = self.served();
-        self.line.room(served, waited_ms as f64 / 1000.0)
-    }
-
-    /// Seconds over which those spread who come back: as long as the crowd of a second takes.
-    fn spread_s(&self) -> u32 {
-        let Served { rate, .. } = self.served();
-        if rate <= 0.0 {
-            return 1;
-        }
-        (f64::from(self.line.offered()) / rate).ceil().clamp(1.0, f64::from(SPREAD_S_MAX)) as u32
+        self.waiting.store(u32::try_from(desk.ranks.len()).unwrap_or(u32::MAX), SeqCst);
     }
 }
 

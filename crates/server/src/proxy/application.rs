@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use staunch_engine::{PlaceNews, Places};
+use staunch_engine::{PlaceNews, Places, Standing};
 
 use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
@@ -160,7 +160,9 @@ impl Application {
     pub(super) fn choose_for(&self, key: u64, but: Option<usize>, now_ms: u64) -> Option<usize> {
         let is_fit = |index: &usize| {
             let server = &self.servers[*index];
-            but != Some(*index) && server.is_well(now_ms) && !server.places.is_full(now_ms)
+            but != Some(*index)
+                && server.is_well(now_ms)
+                && !server.places.is_full(Standing::default(), now_ms)
         };
         (0..self.servers.len()).filter(is_fit).max_by_key(|index| rank(self.servers[*index].hash, key))
     }
@@ -335,7 +337,9 @@ mod tests {
             generation: 0,
             stream: staunch_engine::StreamRef::ONLY,
         };
-        (0..20).for_each(|slot| _ = servers.servers[first].places.ask(asker(slot), ILL_MS, &mut Vec::new()));
+        (0..20).for_each(|slot| {
+            _ = servers.servers[first].places.ask(asker(slot), Standing::default(), ILL_MS, &mut Vec::new())
+        });
         assert_eq!(servers.choose_for(7, None, ILL_MS), Some(second), "its line is full");
     }
 
@@ -348,7 +352,7 @@ mod tests {
             generation: 0,
             stream: staunch_engine::StreamRef::ONLY,
         };
-        let _ = servers.servers[0].places.ask(address, 0, &mut Vec::new());
+        let _ = servers.servers[0].places.ask(address, Standing::default(), 0, &mut Vec::new());
         let draw = 1 << 32;
         assert_eq!((servers.choose(draw, None, 0), servers.choose(draw, Some(1), 0)), (1, 0));
         (0..20).for_each(|_| _ = servers.servers[1].note(true, 0));

@@ -1,5 +1,6 @@
 //! Places are taken, waited for, refused and given back, by one thread and by several.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::*;
@@ -14,7 +15,7 @@ fn address(slot: u32) -> Address {
 /// The answer to a request that comes, where nobody hears news.
 fn ask(places: &Places, slot: u32, now_ms: u64) -> PlaceAnswer {
     let mut news = Vec::new();
-    let answer = places.ask(address(slot), now_ms, &mut news);
+    let answer = places.ask(address(slot), Standing::default(), now_ms, &mut news);
     assert_eq!(news, [], "for others");
     answer
 }
@@ -61,7 +62,7 @@ fn clients_whose_patience_is_over_leave_the_line() {
     let places = Places::new(PlacesLimit::Fixed(1), PATIENCE_MS);
     assert_eq!([1, 2].map(|slot| ask(&places, slot, 100)), [PlaceAnswer::Taken, PlaceAnswer::Waits]);
     let mut news = Vec::new();
-    assert_eq!(places.ask(address(3), 1101, &mut news), PlaceAnswer::Waits);
+    assert_eq!(places.ask(address(3), Standing::default(), 1101, &mut news), PlaceAnswer::Waits);
     assert_eq!(news, [PlaceNews { address: address(2), has_place: false }]);
 }
 
@@ -81,7 +82,7 @@ fn the_law_finds_the_places_of_a_server() {
             }
             !is_over
         });
-        if places.ask(address(now_ms as u32), now_ms, &mut news) == PlaceAnswer::Taken {
+        if places.ask(address(now_ms as u32), Standing::default(), now_ms, &mut news) == PlaceAnswer::Taken {
             inside.push_back(now_ms);
         }
         inside.extend(news.drain(..).filter(|news| news.has_place).map(|_| now_ms));
@@ -116,7 +117,8 @@ fn a_place_given_back_is_never_lost_between_threads() {
             std::thread::spawn(move || {
                 let mut news = Vec::new();
                 for round in 0..ROUNDS {
-                    let answer = places.ask(address(thread * ROUNDS + round), 0, &mut news);
+                    let standing = Standing::ALL[round as usize % Standing::ALL.len()];
+                    let answer = places.ask(address(thread * ROUNDS + round), standing, 0, &mut news);
                     let granted = news.drain(..).filter(|news| news.has_place).count();
                     let taken = usize::from(answer == PlaceAnswer::Taken);
                     (0..granted + taken).for_each(|_| use_place(&places, &mut news));

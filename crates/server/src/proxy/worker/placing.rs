@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, GivenBack, Outbox, PlaceAnswer, PlaceNews};
+use staunch_engine::{Address, GivenBack, Outbox, PlaceAnswer, PlaceNews, Standing};
 use staunch_protocol::Request;
 
 use super::ProxyWorker;
@@ -102,7 +102,7 @@ impl ProxyWorker {
         let index = of_client.unwrap_or_else(|| application.choose(self.draw(), but_index, now_ms));
         let server = ServerName { application, index };
         let mut news = std::mem::take(&mut self.news);
-        let answer = server.get().places.ask(address, now_ms, &mut news);
+        let answer = server.get().places.ask(address, Standing::default(), now_ms, &mut news);
         self.tell(&server, news);
         match answer {
             PlaceAnswer::Taken => _ = self.put(forwarded, ForwardStage::Placed(server, now_ms)),
