@@ -76,11 +76,20 @@ impl Secured {
     pub(crate) fn is_misdirected(&self, slot: Slot, host: &[u8]) -> bool {
         let name = match self.walls.get(slot as usize) {
             Some(Wall::Active(wall)) => wall.name,
-            Some(Wall::Asleep(_, name)) => *name,
+            Some(Wall::Asleep(_, name, _)) => *name,
             Some(Wall::None | Wall::Awaited { .. }) | None => 0,
         };
         // A client of HTTP/1.0 may name no host.
         name != 0 && !host.is_empty() && name != mark(&self.marks, host)
+    }
+
+    /// Whether the client of a connection was here before: a ticket of ours began its session.
+    pub(crate) fn is_resumed(&self, slot: Slot) -> bool {
+        match self.walls.get(slot as usize) {
+            Some(Wall::Active(wall)) => wall.is_resumed,
+            Some(Wall::Asleep(_, _, is_resumed)) => *is_resumed,
+            Some(Wall::None | Wall::Awaited { .. }) | None => false,
+        }
     }
 
     /// The identity of a connection's client, if it showed a certificate.
@@ -142,6 +151,7 @@ impl Secured {
             if let Ok(Some(agreed)) = &result {
                 let name = agreed.server_name.as_deref().unwrap_or_default();
                 wall.name = mark(&self.marks, name.as_bytes());
+                wall.is_resumed = agreed.is_resumed;
                 if let Some(identity) = &agreed.client {
                     self.visitors.insert(slot, identity.clone());
                 }
@@ -177,9 +187,11 @@ impl Secured {
     /// The wall of a connection, awake. `None`: no byte has come yet, or there is none.
     pub(crate) fn wake(&mut self, slot: Slot, now_ms: u64) -> Option<&mut ActiveWall> {
         let wall = self.walls.get_mut(slot as usize)?;
-        if let Wall::Asleep(asleep, name) = wall {
-            let awake = Awake::wake(asleep);
-            *wall = Wall::Active(Box::new(ActiveWall::new(WallKeys::Awake(awake), *name, now_ms)));
+        if let Wall::Asleep(asleep, name, is_resumed) = wall {
+            let keys = WallKeys::Awake(Awake::wake(asleep));
+            let mut active = ActiveWall::new(keys, *name, now_ms);
+            active.is_resumed = *is_resumed;
+            *wall = Wall::Active(Box::new(active));
             (self.asleep, self.awake) = (self.asleep - 1, self.awake + 1);
             self.rests.push(slot, now_ms);
         }
@@ -261,7 +273,7 @@ impl Secured {
             let rests = wall.used_ms + AWAKE_MS <= now_ms || is_crowded && wall.used_ms < now_ms;
             match wall.sleep().filter(|_| rests) {
                 Some(asleep) => {
-                    *place = Wall::Asleep(Box::new(asleep), wall.name);
+                    *place = Wall::Asleep(Box::new(asleep), wall.name, wall.is_resumed);
                     (self.awake, self.asleep) = (self.awake - 1, self.asleep + 1);
                     return Some(slot);
                 }

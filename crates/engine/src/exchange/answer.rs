@@ -182,6 +182,12 @@ impl<'a> Answer<'a> {
         self.context.is_secured()
     }
 
+    /// Whether the connection's session of TLS was resumed by a ticket of this server, which its peer has
+    /// from an earlier connection.
+    pub fn is_resumed(&self) -> bool {
+        self.context.is_resumed()
+    }
+
     /// The client's identity by the certificate that it showed when the connection was made. It counts only
     /// where [`ClientIdentity::policy`] is that of the site: the request may be for another site.
     pub fn identity(&self) -> Option<&'a ClientIdentity> {

@@ -42,6 +42,11 @@ impl<'a> Context<'a> {
         self.secured.is_some_and(|secured| secured.is_misdirected(self.address.slot, host))
     }
 
+    /// Whether a ticket of ours began the session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.secured.is_some_and(|secured| secured.is_resumed(self.address.slot))
+    }
+
     /// The identity of the client, if it showed a certificate.
     pub(crate) fn identity(&self) -> Option<&'a ClientIdentity> {
         self.secured?.identity(self.address.slot)

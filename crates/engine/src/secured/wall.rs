@@ -22,7 +22,8 @@ pub(crate) enum Wall {
     /// A handshake at work, or keys in use.
     Active(Box<ActiveWall>),
     /// What is kept while nothing happens.
-    Asleep(Box<Asleep>, NameMark),
+    /// With the name, and whether the session was resumed.
+    Asleep(Box<Asleep>, NameMark, bool),
 }
 
 /// Tells the name that a client asked for from others, without being it; 0 if it asked for none.
@@ -36,6 +37,8 @@ pub(crate) struct ActiveWall {
     pub(crate) keys: WallKeys,
     /// The name that the client asked for.
     pub(crate) name: NameMark,
+    /// Whether a ticket of ours began it, which the client can have from an earlier connection alone.
+    pub(crate) is_resumed: bool,
     /// The beginning of a record whose rest has not come.
     kept: Vec<u8>,
     /// Sealed already, and to be sent before all else: handshake messages, tickets, key updates, alerts.
@@ -95,6 +98,7 @@ impl ActiveWall {
         Self {
             keys,
             name,
+            is_resumed: false,
             kept: Vec::new(),
             owed: Vec::new(),
             drawing: None,
