@@ -28,6 +28,7 @@ use crate::exchange::turn::Turn;
 use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
+use crate::pressure::Waited;
 use crate::spare::Spare;
 
 /// Where a connection stands in its life.
@@ -74,8 +75,8 @@ pub(crate) struct Connection {
     pub(crate) unheard_since: u8,
     /// The connection was accepted, and waits to be listened to.
     pub(crate) in_line: bool,
-    /// The connection waited in line for longer than the patience, and was not heard yet.
-    pub(crate) late: bool,
+    /// How long the connection waited in line, until it is heard.
+    pub(crate) waited: Waited,
     pub(crate) paused: bool,
     /// Enough answers stood to be sent, or were being sent: the session was not asked to its end.
     pub(crate) behind: bool,
@@ -104,7 +105,7 @@ impl Connection {
             just_begun: false,
             unheard_since: 0,
             in_line: false,
-            late: false,
+            waited: Waited::SHORT,
             paused: false,
             behind: false,
             leaving: false,
@@ -122,8 +123,8 @@ impl Connection {
     }
 
     /// The connection is listened to from now on, after a wait that may have been too long.
-    pub(crate) fn leave_line(&mut self, now_ms: u64, late: bool) {
-        (self.in_line, self.late) = (false, late);
+    pub(crate) fn leave_line(&mut self, now_ms: u64, waited: Waited) {
+        (self.in_line, self.waited) = (false, waited);
         let is_new = matches!(self.phase, Phase::Open | Phase::Introducing) && self.exchanges.are_none();
         if is_new {
             self.session = Session::new(now_ms);

@@ -48,6 +48,12 @@ pub trait Handler {
     /// it that mail is sent to `answer.address()`.
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered;
 
+    /// Whether a request gives way to others. Asked of one alone that has waited for a quarter of the
+    /// patience before it was looked at: it is told to come back then.
+    fn gives_way(&self, _request: &Request<'_>) -> bool {
+        false
+    }
+
     /// Mail came for a request that waits. It is answered now, or told to wait again.
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered;
 

@@ -26,6 +26,7 @@ use self::memory::Account;
 pub(crate) use self::memory_budget::{Memory, memory_budget};
 use self::newcomers::Newcomers;
 use self::pace::Pace;
+pub(crate) use self::pace::Waited;
 use self::valve::Valve;
 
 /// Everything a worker knows about its own overload.
@@ -45,8 +46,8 @@ pub(crate) struct Overload {
 /// What requests have to suffer for at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strain {
-    /// They have waited too long.
-    pub(crate) late: bool,
+    /// How long they have waited.
+    pub(crate) waited: Waited,
     /// Only reserved slots are left: connections are to end with the next answer.
     pub(crate) full: bool,
 }
@@ -100,7 +101,7 @@ impl Overload {
 
     #[inline]
     pub(crate) fn strain(&self) -> Strain {
-        Strain { late: self.pace.is_late(), full: self.capacity.is_full() }
+        Strain { waited: self.pace.waited(), full: self.capacity.is_full() }
     }
 
     /// The kernel's queues need no watching any more.

@@ -101,6 +101,8 @@ pub struct PressureStats {
     pub shed_full: Counter,
     /// Requests answered 503 because they had waited longer than the patience.
     pub shed_patience: Counter,
+    /// Requests that give way answered 503 because they had waited longer than a quarter of the patience.
+    pub shed_low: Counter,
     /// Times accepting stopped for want of descriptors, memory or slots.
     pub accept_stops: Counter,
     /// Times accepting paused because what was accepted in a turn was more work than may wait.

@@ -357,7 +357,7 @@ pub(crate) fn send_back<H: Handler>(
         let (mut pen, outgoing) = port.pen(turn.rendered);
         pen.close_after_response(outgoing);
     }
-    if !turn.has_to_come_back(turned_away, waited.is_some()) {
+    if !turn.has_to_come_back(turned_away, waited.is_some(), request) {
         return false;
     }
     let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);

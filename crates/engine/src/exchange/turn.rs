@@ -11,7 +11,7 @@ use super::http2_shared::Http2Shared;
 use super::owner::Owner;
 use super::rendered::Rendered;
 use crate::handler::{Handler, Refused};
-use crate::pressure::Strain;
+use crate::pressure::{Strain, Waited};
 use crate::spare::Spare;
 
 /// What a connection needs of its worker while it handles something.
@@ -44,14 +44,22 @@ impl<H: Handler> Turn<'_, H> {
 
     /// Whether a request is told to come back, which is counted then, one that `has_waited` for mail too.
     #[cold]
-    pub(crate) fn has_to_come_back(&self, turned_away: bool, has_waited: bool) -> bool {
+    pub(crate) fn has_to_come_back(
+        &self,
+        turned_away: bool,
+        has_waited: bool,
+        request: &Request<'_>,
+    ) -> bool {
         let stats = self.context.stats;
         // What has waited for its content has it now: to send it costs no more than to refuse it.
-        let is_late = !has_waited && self.strain.late;
-        let counter = match (turned_away, is_late) {
+        let waited = if has_waited { Waited::SHORT } else { self.strain.waited };
+        let counter = match (turned_away, waited) {
             (true, _) => &stats.pressure.shed_full,
-            (false, true) => &stats.pressure.shed_patience,
-            (false, false) => return false,
+            (false, Waited::TOO_LONG) => &stats.pressure.shed_patience,
+            (false, waited) if waited.is_long() && self.handler.gives_way(request) => {
+                &stats.pressure.shed_low
+            }
+            (false, _) => return false,
         };
         counter.add(1);
         if has_waited {
@@ -66,7 +74,7 @@ impl<H: Handler> Turn<'_, H> {
     /// reserved slots were left.
     #[inline]
     pub(crate) fn is_strained(&self, turned_away: bool) -> bool {
-        self.strain.late || self.strain.full || turned_away
+        self.strain.waited.is_long() || self.strain.full || turned_away
     }
 
     /// Whether the client asks more often than it may.
@@ -117,7 +125,8 @@ impl<H: Handler> Turn<'_, H> {
 
 /// What one that is told to come back gets behind the status line: fields, and the body.
 pub(crate) const COME_BACK: (&[u8], &[u8]) = (
-    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 63\r\nRetry-After: 1\r\n",
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 63\r\nRetry-After: 1\r\n\
+      Cache-Control: no-store\r\n",
     b"503 Service Unavailable: too much to do; try again in a second\n",
 );
 

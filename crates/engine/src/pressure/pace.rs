@@ -21,10 +21,38 @@ const PROBES_COUNT: u64 = 8;
 /// Each new measurement moves the mean by one part in so many: a change of load is seen in a few turns.
 const MEAN_PART: u64 = 4;
 
+/// How long something has waited, in quarters of the patience: a set of two marks, so that the longer of two
+/// waits is both together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Waited(u8);
+
+impl Waited {
+    /// Less than a quarter of the patience.
+    pub(crate) const SHORT: Self = Self(0);
+    /// Longer than a quarter of the patience.
+    pub(crate) const LONG: Self = Self(1);
+    /// Longer than the patience.
+    pub(crate) const TOO_LONG: Self = Self(3);
+
+    /// Longer than a quarter of the patience.
+    #[inline]
+    pub(crate) fn is_long(self) -> bool {
+        self.0 != 0
+    }
+
+    /// The longer of both.
+    #[inline]
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 /// The pace of one worker. All times in nanoseconds on the worker's clock.
 pub(crate) struct Pace {
     /// `u64::MAX` while nobody asks for an age.
     patience_ns: u64,
+    /// A quarter of it; `u64::MAX` as well.
+    quarter_ns: u64,
     /// When the present turn began, and the one before ended if that was looked at.
     began_ns: u64,
     ended_ns: Option<u64>,
@@ -40,8 +68,8 @@ pub(crate) struct Pace {
     steps: u32,
     /// The end of the present turn is to be looked at.
     watched: bool,
-    /// What is reported now has waited longer than the patience.
-    late: bool,
+    /// How long what is reported now has waited.
+    waited: Waited,
     /// Requests that were worked on before the present turn.
     requests_before: u64,
     /// Connections accepted in the present turn.
@@ -58,6 +86,7 @@ impl Pace {
     pub(crate) fn new(now_ns: u64) -> Self {
         Self {
             patience_ns: u64::MAX,
+            quarter_ns: u64::MAX,
             began_ns: now_ns,
             ended_ns: None,
             oldest_ns: now_ns,
@@ -67,7 +96,7 @@ impl Pace {
             steps_left: u32::MAX,
             steps: u32::MAX,
             watched: false,
-            late: false,
+            waited: Waited::SHORT,
             requests_before: 0,
             accepted: 0,
             unheard: 0,
@@ -78,7 +107,8 @@ impl Pace {
 
     pub(crate) fn set_patience(&mut self, patience_ms: Option<u32>) {
         self.patience_ns = patience_ms.map_or(u64::MAX, |ms| u64::from(ms) * 1_000_000);
-        (self.late, self.watched, self.era_until_ns) = (false, false, 0);
+        self.quarter_ns = patience_ms.map_or(u64::MAX, |_| self.patience_ns / 4);
+        (self.waited, self.watched, self.era_until_ns) = (Waited::SHORT, false, 0);
         if !self.is_on() {
             // The work is not measured any more.
             self.work_ns = 0;
@@ -117,7 +147,7 @@ impl Pace {
             self.oldest_ns = self.oldest_ns.min(probed_ns);
         }
         self.watched = now_ns - before_ns >= SUSPICIOUS_NS;
-        self.late = now_ns - self.oldest_ns > self.patience_ns;
+        self.waited = self.judge(now_ns - self.oldest_ns);
         self.requests_before = requests;
         self.begin_steps();
     }
@@ -134,7 +164,7 @@ impl Pace {
     pub(crate) fn look(&mut self, now_ns: u64) {
         self.begin_steps();
         self.watched = self.is_on();
-        self.late = self.is_on() && now_ns - self.oldest_ns > self.patience_ns;
+        self.waited = self.judge(now_ns.saturating_sub(self.oldest_ns));
     }
 
     /// The worker has heard its own probe: what comes now came after it.
@@ -168,10 +198,10 @@ impl Pace {
         probes
     }
 
-    /// What is reported now has waited longer than the patience.
+    /// How long what is reported now has waited.
     #[inline]
-    pub(crate) fn is_late(&self) -> bool {
-        self.late
+    pub(crate) fn waited(&self) -> Waited {
+        self.waited
     }
 
     /// When, at the earliest, what is reported now came.
@@ -187,9 +217,16 @@ impl Pace {
         self.is_on() && self.began_ns.saturating_sub(oldest_ns) > self.patience_ns / 4
     }
 
-    /// Whether so long a time is more than the patience.
-    pub(crate) fn is_too_long(&self, waited_ns: u64) -> bool {
-        waited_ns > self.patience_ns
+    /// How long a wait of so many nanoseconds is; short while nobody asks.
+    #[inline]
+    pub(crate) fn judge(&self, waited_ns: u64) -> Waited {
+        if waited_ns <= self.quarter_ns {
+            Waited::SHORT
+        } else if waited_ns <= self.patience_ns {
+            Waited::LONG
+        } else {
+            Waited::TOO_LONG
+        }
     }
 
     /// A connection was accepted.

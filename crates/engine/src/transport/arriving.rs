@@ -44,7 +44,7 @@ impl<I: Io> Transport<I> {
                 continue;
             }
             let waited_ns = now_ns.saturating_sub(newcomer.accepted_ns);
-            connection.leave_line(now_ns / 1_000_000, self.overload.pace.is_too_long(waited_ns));
+            connection.leave_line(now_ns / 1_000_000, self.overload.pace.judge(waited_ns));
             longest_ns = waited_ns.max(longest_ns);
             self.attend(newcomer.slot);
         }

@@ -29,7 +29,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             &mut self.transport;
         let mut strain = overload.strain();
         let connection = &mut connections[slot as usize];
-        strain.late |= connection.late;
+        strain.waited = strain.waited.or(connection.waited);
         let address =
             Address { worker: self.index, slot, generation: connection.generation, stream: StreamRef::ONLY };
         let context = Context {

@@ -11,6 +11,7 @@ use super::Worker;
 use crate::connection::Phase;
 use crate::handler::Handler;
 use crate::limits::OWED_BYTES_MAX;
+use crate::pressure::Waited;
 use crate::secured::{OpenedContent, OpenedInput, TlsSettings};
 use crate::stats::{TlsHandshake, TlsRefusal};
 
@@ -91,7 +92,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn speak_first(&mut self, slot: Slot, agreed: &Agreed) {
         let (connection, mut turn, _) = self.lend(slot);
         // The time for the first request begins here.
-        connection.leave_line(turn.now_ms, connection.late);
+        connection.leave_line(turn.now_ms, connection.waited);
         if agreed.is_challenge() {
             // An authority has seen what it came for, and nothing else is spoken (RFC 8737, section 3).
             connection.phase = Phase::Ending { linger: false };
@@ -130,7 +131,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 };
                 if !bytes.is_empty() {
                     connection.receive(bytes, &mut turn);
-                    connection.late = false;
+                    connection.waited = Waited::SHORT;
                 }
                 Some(is_end)
             }

@@ -14,6 +14,7 @@ use staunch_protocol::Deadline;
 use super::Worker;
 use crate::handler::Handler;
 use crate::limits::WAKE_ROUNDS_MAX;
+use crate::pressure::Waited;
 use crate::transport::{Handed, PassedDeadline, PeerEnd, Sent, Wire};
 use crate::upstream::UpstreamLoss;
 
@@ -161,7 +162,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         let (connection, mut turn, io) = self.lend(slot);
         connection.receive(io.input(&input), &mut turn);
-        connection.late = false;
+        connection.waited = Waited::SHORT;
         self.transport.io.release(input);
         self.flush(slot);
     }

@@ -62,6 +62,10 @@ impl Handler for Fixture {
         }
     }
 
+    fn gives_way(&self, request: &Request<'_>) -> bool {
+        request.path.starts_with(b"/own")
+    }
+
     fn resume(&mut self, (): (), request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.answer(request, answer)
     }

@@ -102,13 +102,15 @@ fn judge(mut rest: &[u8], plan: &Plan, whole: bool) {
 fn under_pressure_nothing_is_cut_off_lost_or_spun() {
     let seeds = seeds(SEEDS);
     let seeds = seeds.start..seeds.end.min(seeds.start + SEEDS_MAX);
-    let mut sums = [("late", 0), ("full", 0), ("evicted", 0), ("stops", 0), ("pauses", 0), ("newcomers", 0)];
+    let mut sums =
+        [("late", 0), ("low", 0), ("full", 0), ("evicted", 0), ("stops", 0), ("pauses", 0), ("newcomers", 0)];
     for seed in seeds.clone() {
         let stats = catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|_| {
             panic!("seed {seed} fails; again with: STAUNCH_SEED={seed} cargo test --test simulation pressure")
         });
         let counters = [
             &stats.pressure.shed_patience,
+            &stats.pressure.shed_low,
             &stats.pressure.shed_full,
             &stats.pressure.evicted_idle,
             &stats.pressure.accept_stops,

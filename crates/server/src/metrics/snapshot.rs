@@ -235,10 +235,11 @@ const DEADLINES: [(&str, Deadline); 5] = [
     ("linger", Deadline::Linger),
 ];
 
-fn refusals(stats: &Stats) -> [(&'static str, u64); 9] {
+fn refusals(stats: &Stats) -> [(&'static str, u64); 10] {
     [
         ("malformed", stats.connections.rejected.get()),
         ("patience", stats.pressure.shed_patience.get()),
+        ("low_class", stats.pressure.shed_low.get()),
         ("full", stats.pressure.shed_full.get()),
         ("idle_for_others", stats.pressure.evicted_idle.get()),
         ("memory", stats.pressure.closed_for_memory.get()),

@@ -10,7 +10,7 @@ use super::super::outlet::Outlet;
 use super::super::pen::{Http1Pen, Pen};
 use super::super::rendered::Rendered;
 use super::*;
-use crate::pressure::Strain;
+use crate::pressure::{Strain, Waited};
 use crate::spare::Spare;
 use crate::stats::Stats;
 
@@ -173,7 +173,7 @@ fn read_with(says: &[Say], act: impl FnOnce(&mut Bare, &mut Turn<'_, Script>)) -
         rendered: &mut rendered,
         http2: None,
         draining: false,
-        strain: Strain { late: false, full: false },
+        strain: Strain { waited: Waited::SHORT, full: false },
         written_bytes_max: usize::MAX,
         came_ms: 0,
     };

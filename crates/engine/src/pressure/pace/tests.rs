@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn is_late(pace: &Pace) -> bool {
+    pace.waited() == Waited::TOO_LONG
+}
+
 const MS: u64 = 1_000_000;
 
 /// Plays turns of (handing over and sleeping, completions, work for each), in milliseconds, and gives how
@@ -20,9 +24,9 @@ fn late_in_last(turns: &[(u64, u32, u64)]) -> u32 {
             if pace.step() {
                 pace.look(now_ns);
             }
-            late += u32::from(pace.is_late());
-            now_ns += if pace.is_late() { 0 } else { work_ms * MS };
-            requests += u64::from(!pace.is_late());
+            late += u32::from(is_late(&pace));
+            now_ns += if is_late(&pace) { 0 } else { work_ms * MS };
+            requests += u64::from(!is_late(&pace));
         }
         if pace.wants_end() {
             pace.end_turn(now_ns, requests);
@@ -62,7 +66,7 @@ fn what_is_reported_before_the_knock_is_older_than_it() {
     for turn in 0..60 {
         // Twenty at a time, in turns that are short for themselves.
         pace.begin_turn(turn * 2 * MS, turn * 20);
-        assert_eq!(pace.is_late(), turn > 50, "turn {turn}");
+        assert_eq!(is_late(&pace), turn > 50, "turn {turn}");
         (0..20).for_each(|_| assert!(!pace.step()));
         assert!(pace.wants_end());
         probes += u32::from(pace.end_turn(turn * 2 * MS + MS, turn * 20 + 20));
@@ -70,7 +74,7 @@ fn what_is_reported_before_the_knock_is_older_than_it() {
     assert_eq!(probes, 1);
     pace.hear_probe();
     pace.begin_turn(120 * MS, 1_200);
-    assert!(!pace.is_late());
+    assert!(!is_late(&pace));
 }
 
 #[test]
@@ -79,9 +83,13 @@ fn who_stands_in_line_is_old_for_the_valve() {
     pace.set_patience(Some(100));
     pace.begin_turn(150 * MS, 0);
     assert!(!pace.is_old(None) && !pace.is_old(Some(125 * MS)) && pace.is_old(Some(124 * MS)));
-    assert!(!pace.is_late() && !pace.is_too_long(100 * MS) && pace.is_too_long(101 * MS));
+    assert!(
+        !is_late(&pace)
+            && [25, 26, 100, 101].map(|ms| pace.judge(ms * MS))
+                == [Waited::SHORT, Waited::LONG, Waited::LONG, Waited::TOO_LONG]
+    );
     pace.set_patience(None);
-    assert!(!pace.is_old(Some(0)) && !pace.is_too_long(u64::MAX));
+    assert!(!pace.is_old(Some(0)) && pace.judge(u64::MAX) == Waited::SHORT);
 }
 
 #[test]
