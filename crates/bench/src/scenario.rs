@@ -93,6 +93,7 @@ const SCENARIOS: &[Scenario] = &[
     load("load-overload", generator::overload),
     Scenario { named_only: true, ..load("proxy-overload", generator::proxied) },
     Scenario { named_only: true, ..load("proxy-vegeta", generator::proxied_beside) },
+    Scenario { named_only: true, ..load("proxy-classes", generator::proxied_classes) },
     Scenario { named_only: true, ..load("proxy-cost-requests", generator::requests) },
     Scenario { named_only: true, ..load("proxy-cost-large", generator::large) },
     Scenario { named_only: true, ..load("proxy-cost-tunnels", generator::tunnels) },
