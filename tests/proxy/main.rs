@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod checks;
+mod classes;
 mod crowd;
 mod failing;
 mod fastcgi;

@@ -1,8 +1,8 @@
 //! Tickets: sessions that go on after a reload, an upgrade and at another machine, and those that do not.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write as _;
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -340,5 +340,45 @@ fn a_folder_of_keys_that_takes_the_place_of_another_is_noticed() {
         folder.write(name, 80, 0o600);
         until("a new key is taken", || changed() > before);
         folder.remove(name);
+    }
+}
+
+/// A client that comes with a ticket of ours is known to the line of an application, unless it comes by a
+/// proxy.
+#[test]
+fn who_was_here_before_is_known_in_the_line_of_an_application() {
+    if !is_installed("openssl") {
+        return;
+    }
+    let house = house();
+    let application = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = application.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut stream in application.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    for backend in BACKENDS {
+        for (trusted, wanted) in [(false, "normal-known"), (true, "normal")] {
+            let log = house.path(&format!("classes-{backend}-{trusted}.log"));
+            let log_flag = format!("--access-log={}", log.display());
+            let format = "--access-log-format=$upstream_class";
+            let mut flags = vec!["--proxy", &address, &log_flag, format];
+            if trusted {
+                flags.extend(["--trusted-proxies", "127.0.0.1"]);
+            }
+            let Some(secured) = house.serve(backend, &flags) else { continue };
+            for version in VERSIONS {
+                first_visit(&house, secured.address, version);
+                assert!(resumes(&house, secured.address, version), "{backend} {version}");
+            }
+            until("the lines of the log", || said(&log).lines().count() == 2 * VERSIONS.len());
+            // Those of several workers are in no order.
+            let text = said(&log);
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines.sort_unstable();
+            assert_eq!(lines, ["normal", "normal", wanted, wanted], "{backend} {trusted}");
+        }
     }
 }

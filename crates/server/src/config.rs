@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
+use staunch_engine::PlaceClass;
 
 use crate::content::negotiate::Encoding;
 
@@ -92,6 +93,8 @@ pub struct SiteRules {
     pub proxy: Option<Destination>,
     /// Whether what it answers says how long that took, where no rule for a path says otherwise.
     pub server_timing: bool,
+    /// Names of cookies whose owners go before strangers in the line of an application.
+    pub known_cookies: Vec<String>,
     /// Rules for paths; all that match apply, later ones override earlier ones.
     pub paths: Vec<PathRule>,
     /// The scripts among its files, if an application runs them.
@@ -158,6 +161,8 @@ pub struct PathRule {
     pub proxy: Option<Option<Destination>>,
     /// Whether what it answers says how long that took.
     pub server_timing: Option<bool>,
+    /// How urgent requests are.
+    pub class: Option<PlaceClass>,
     /// Networks whose clients alone are served; all others get 403. Empty: everybody is.
     pub allow: Option<Vec<Network>>,
     /// Networks whose clients get 403, even if they are allowed.

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use staunch_engine::{
-    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, Reading, Refused,
-    Upstream, UpstreamEvent,
+    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Owner, PlaceClass, Reading,
+    Refused, Upstream, UpstreamEvent,
 };
 use staunch_protocol::{Request, Status};
 
 use crate::admission;
+use crate::class::{self, Clues};
 use crate::errand::Errand;
 use crate::https::HttpsHosts;
 use crate::live::LiveSites;
@@ -191,7 +192,11 @@ impl Front {
                 let shows_times = ruling.server_timing;
                 let Some(proxy) = &mut self.proxy else { return Self::answer_lost(answer) };
                 let application = ruling.proxy.as_ref().map_or("", |proxy| &proxy.application);
-                let errand = ProxyErrand { application, lines, is_guarded, shows_times, script };
+                // A proxy in front resumes its own sessions, whoever its clients are.
+                let has_ticket = answer.is_resumed() && !answer.is_from_trusted();
+                let clues = Clues { of_path: ruling.class, cookies: &ruling.known_cookies, has_ticket };
+                let standing = class::standing(&clues, request);
+                let errand = ProxyErrand { application, lines, is_guarded, shows_times, standing, script };
                 proxy.handle(errand, request, answer)
             }
             PassedOn::Site(Errand { request, answer }) => self.sites.answer(request, answer),
@@ -290,6 +295,11 @@ impl Handler for Front {
     #[inline]
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.accounted(request, answer, |front, answer| front.answer(request, answer))
+    }
+
+    #[cold]
+    fn gives_way(&self, request: &Request<'_>) -> bool {
+        class::is_ahead(request) || self.sites.class(request) == PlaceClass::Low
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {

@@ -11,6 +11,7 @@
 mod admin;
 mod admission;
 mod checks;
+mod class;
 mod config;
 mod content;
 mod crew;
@@ -53,8 +54,8 @@ pub use live::{
 };
 pub use mail::Mail;
 pub use proxy::{
-    PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyCheckFigures, ProxyConfig, ProxyFigures,
-    ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep, ProxySticky,
+    PROXY_CHECKS_MAX, ProxyApplication, ProxyCheck, ProxyCheckFigures, ProxyClassFigures, ProxyConfig,
+    ProxyFigures, ProxyServer, ProxyServerFigures, ProxyShared, ProxyStep, ProxySticky,
 };
 pub use rules::{Hashing, PAGE_STATUSES, SALT_BYTES, hash_password};
 pub use shared::Progress;

@@ -40,6 +40,8 @@ pub(crate) enum Problem {
     Overloaded,
     /// 503: an application could not answer in time.
     Crowded,
+    /// 503: a request that is not urgent gives way to others.
+    GaveWay,
     /// 502: no server of an application can be reached.
     Unreachable,
     /// 502: what an application has answered is not HTTP.
@@ -55,6 +57,8 @@ const PROBLEMS_COUNT: usize = Problem::NoAnswer as usize + 1;
 pub(crate) const ALLOW: &str = "GET, HEAD, OPTIONS";
 /// The form of a problem depends on Accept.
 const VARY: &str = "Vary: Accept\r\n";
+/// What caches are told of a page.
+const NO_CACHE: &str = "no-cache";
 /// How long a peer is asked to stay away when there is too much to load, in seconds.
 const RETRY_AFTER_S: &str = "1";
 
@@ -97,6 +101,7 @@ impl Problems {
             Problem::UnknownMethod,
             Problem::Overloaded,
             Problem::Crowded,
+            Problem::GaveWay,
             Problem::Unreachable,
             Problem::BadAnswer,
             Problem::NoAnswer,
@@ -154,14 +159,15 @@ pub(crate) fn answer_unsatisfiable(
     let (status, form) = (Status::RANGE_NOT_SATISFIABLE, Form::of(request));
     let body = form.body(status, "The part of the content that was asked for does not exist.");
     let length = itoa::Buffer::new().format(length_bytes).to_owned();
-    let fields = form.fields(&body, &format!("Content-Range: bytes */{length}\r\n"));
+    let fields = form.fields(&body, NO_CACHE, &format!("Content-Range: bytes */{length}\r\n"));
     answer.bytes(status, &[further, &fields].concat(), body.as_bytes())
 }
 
 fn made(problem: Problem, form: Form) -> Page {
     let (status, text) = words(problem);
     let body = form.body(status, text);
-    let mut block = form.fields(&body, &problem.lines());
+    let cache_control = if problem == Problem::GaveWay { "no-store" } else { NO_CACHE };
+    let mut block = form.fields(&body, cache_control, &problem.lines());
     let fields_bytes = block.len();
     block.extend_from_slice(LINE_END);
     block.extend_from_slice(body.as_bytes());
@@ -192,6 +198,9 @@ fn words(problem: Problem) -> (Status, &'static str) {
             Status::SERVICE_UNAVAILABLE,
             "Too many at once to be answered soon. Please try again in a moment.",
         ),
+        Problem::GaveWay => {
+            (Status::SERVICE_UNAVAILABLE, "What is more urgent goes first. Please try again in a moment.")
+        }
         Problem::Unreachable => {
             (Status::BAD_GATEWAY, "The application behind this server cannot be reached.")
         }
@@ -229,7 +238,7 @@ impl Form {
         }
     }
 
-    fn fields(self, body: &str, further: &str) -> Vec<u8> {
+    fn fields(self, body: &str, cache_control: &str, further: &str) -> Vec<u8> {
         let media: &[u8] = match self {
             Self::Html => b"text/html; charset=utf-8",
             Self::Json => b"application/problem+json",
@@ -238,7 +247,7 @@ impl Form {
         fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
         fields::field(&mut out, "Content-Type", media);
         fields::field(&mut out, "X-Content-Type-Options", b"nosniff");
-        fields::field(&mut out, "Cache-Control", b"no-cache");
+        fields::field(&mut out, "Cache-Control", cache_control.as_bytes());
         out.extend_from_slice(VARY.as_bytes());
         out.extend_from_slice(further.as_bytes());
         out

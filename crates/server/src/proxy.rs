@@ -33,7 +33,7 @@ mod worker;
 
 pub use checks::{PROXY_CHECKS_MAX, ProxyCheck};
 pub use config::{ProxyApplication, ProxyConfig, ProxyServer};
-pub use figures::{ProxyCheckFigures, ProxyFigures, ProxyServerFigures, ProxyStep};
+pub use figures::{ProxyCheckFigures, ProxyClassFigures, ProxyFigures, ProxyServerFigures, ProxyStep};
 pub(crate) use journey::Journey;
 pub(crate) use mail::ProxyMail;
 pub use shared::ProxyShared;

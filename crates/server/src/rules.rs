@@ -20,7 +20,7 @@ pub(crate) mod target;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use staunch_engine::Trusted;
+use staunch_engine::{PlaceClass, Trusted};
 use staunch_protocol::Status;
 
 use crate::config::{Attempts, DemandedIdentity, Destination, PathRule, ProxyWire, Scripts, SiteRules};
@@ -43,6 +43,7 @@ pub const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503
 pub(crate) struct Rules {
     headers: Vec<(String, String)>,
     server_timing: bool,
+    known_cookies: Arc<[Box<[u8]>]>,
     proxy: Option<Arc<Destination>>,
     /// The scripts of the site, if an application runs some.
     pub(crate) scripts: Option<Scripts>,
@@ -109,6 +110,10 @@ pub(crate) struct Ruling {
     pub(crate) proxy: Option<Arc<Destination>>,
     /// Whether what it answers says how long that took.
     pub(crate) server_timing: bool,
+    /// How urgent requests are.
+    pub(crate) class: PlaceClass,
+    /// Names of cookies whose owners go before strangers.
+    pub(crate) known_cookies: Arc<[Box<[u8]>]>,
     /// Processor time to burn for each file answered, in microseconds.
     pub(crate) work_us: u32,
 }
@@ -134,6 +139,7 @@ impl Rules {
         let rules = Self {
             headers: rules.headers.clone(),
             server_timing: rules.server_timing,
+            known_cookies: rules.known_cookies.iter().map(|name| name.as_bytes().into()).collect(),
             proxy: rules.proxy.clone().map(Arc::new),
             scripts: rules.scripts.clone(),
             scripts_tries: rules.scripts.as_ref().map(scripts_tries).transpose()?,
@@ -181,6 +187,12 @@ impl Rules {
         self.proxy.is_some() || self.paths.iter().any(|rule| matches!(rule.proxy, Some(Some(_))))
     }
 
+    /// How urgent requests for a path are, if any rule says so of it.
+    pub(crate) fn class(&self, path: &[u8]) -> Option<PlaceClass> {
+        let of_rule = |rule: &Rule| rule.rule.class.filter(|_| rule.glob.matches(path));
+        self.paths.iter().rev().find_map(of_rule)
+    }
+
     /// Key of the file that is the page of a status.
     pub(crate) fn error_page(&self, status: Status) -> Option<&[u8]> {
         let page = self.error_pages.iter().find(|(code, _)| *code == status.code())?;
@@ -225,7 +237,8 @@ impl Rules {
     fn judge(&self, matched: &Matched) -> Ruling {
         let mut lines = Lines::default();
         let (proxy, server_timing) = (self.proxy.clone(), self.server_timing);
-        let mut ruling = Ruling { proxy, server_timing, ..Ruling::default() };
+        let known_cookies = Arc::clone(&self.known_cookies);
+        let mut ruling = Ruling { proxy, server_timing, known_cookies, ..Ruling::default() };
         for (name, value) in &self.headers {
             lines.set(name, value);
         }
@@ -294,6 +307,7 @@ impl Rule {
         ruling.listing = rule.listing.or(ruling.listing);
         ruling.deny = rule.deny.unwrap_or(ruling.deny);
         ruling.server_timing = rule.server_timing.unwrap_or(ruling.server_timing);
+        ruling.class = rule.class.unwrap_or(ruling.class);
         let Networks { allow, deny } = &mut ruling.networks;
         *allow = self.allow.clone().unwrap_or(std::mem::take(allow));
         *deny = self.deny.clone().unwrap_or(std::mem::take(deny));

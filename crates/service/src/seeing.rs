@@ -263,6 +263,7 @@ fn field(field: &LogField) -> Field {
         LogField::ClientFingerprint => Field::ClientFingerprint,
         LogField::Upstream => Field::Upstream,
         LogField::UpstreamTries => Field::UpstreamTries,
+        LogField::UpstreamClass => Field::UpstreamClass,
         LogField::UpstreamLineMs => Field::UpstreamLineMs,
         LogField::UpstreamHeaderMs => Field::UpstreamHeaderMs,
         LogField::UpstreamResponseMs => Field::UpstreamResponseMs,

@@ -6,10 +6,11 @@
 use staunch_config::groups::{BasicAuth, Certificates, ClientAuth, Cors, PathRule, Redirect};
 use staunch_config::syntax::access::{AllowedClients, ClientName, Denied};
 use staunch_config::syntax::attempt::Try;
-use staunch_config::syntax::choice::{ClientAuthMode, Coding};
+use staunch_config::syntax::choice::{ClientAuthMode, Coding, RequestClass};
 use staunch_config::syntax::text::AddressBlock;
 use staunch_config::units::{Application, Wire};
 use staunch_config::{Config, Site};
+use staunch_engine::PlaceClass;
 use staunch_server::{
     Attempts, ClientDemand, DemandedIdentity, Destination, Encoding, KnownIdentity, Network, ProxyWire,
     RedirectRule, Scripts, SiteConfig, SiteRules,
@@ -67,6 +68,7 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
             redirects: content.redirects.iter().map(redirect).collect(),
             proxy: content.proxy.as_ref().map(destination),
             server_timing: content.server_timing,
+            known_cookies: content.known_cookie.clone(),
             paths: site.paths.iter().map(path).collect(),
             scripts: scripts(site),
         },
@@ -136,7 +138,16 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         },
         server_timing: rule.server_timing,
         folder: rule.root.clone(),
+        class: rule.class.map(class),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
+    }
+}
+
+fn class(class: RequestClass) -> PlaceClass {
+    match class {
+        RequestClass::Low => PlaceClass::Low,
+        RequestClass::Normal => PlaceClass::Normal,
+        RequestClass::High => PlaceClass::High,
     }
 }
 

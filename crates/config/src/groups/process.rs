@@ -30,14 +30,15 @@ group! {
     /// `$status`, `$body_bytes_sent`, `$http_referer`, `$http_user_agent`, `$http_x_forwarded_for`,
     /// `$request_time` (seconds the request waited for content), of clients that show certificates
     /// `$ssl_client_verify` (`SUCCESS` or `NONE`), `$ssl_client_s_dn` and `$ssl_client_fingerprint_sha256`,
-    /// and of requests that applications answer `$upstream_addr`, `$upstream_tries`,
+    /// and of requests that applications answer `$upstream_addr`, `$upstream_tries`, `$upstream_class`,
     /// `$upstream_queue_time` (in line), `$upstream_header_time` and `$upstream_response_time`.
     /// What a client sent is escaped as in `combined`, and is `-` if it sent nothing.
     access_log_format: LogForm = Some("combined"), Value, reload,
         "\"$remote_addr $host \\\"$request\\\" $status $body_bytes_sent $request_time\"";
     /// Fields of a JSON line, in this order
     /// Of requests that applications answer there are `upstream` (the server's address), `upstream_tries`,
-    /// `upstream_line_ms`, `upstream_header_ms` and `upstream_response_ms`; of others these are `null`.
+    /// `upstream_class`, `upstream_line_ms`, `upstream_header_ms` and `upstream_response_ms`; of others these
+    /// are `null`.
     access_log_fields: Many<LogField> =
         Some("time,client,method,target,version,host,status,bytes,referer,user_agent"),
         Value, reload, "[\"time\", \"client\", \"target\", \"status\"]";

@@ -7,7 +7,7 @@ use crate::redirects::{self, Rule};
 use crate::syntax::access::{AllowedClients, ClientCertificate, Denial, Denied};
 use crate::syntax::application::Servers;
 use crate::syntax::attempt::{Attempt, Try};
-use crate::syntax::choice::{Coding, OnOff};
+use crate::syntax::choice::{Coding, OnOff, RequestClass};
 use crate::syntax::text::{Block, FarFolder, FilePath, Folder, ScriptName, Size, Time, Words, Work};
 use crate::syntax::web::{
     Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
@@ -116,6 +116,11 @@ group! {
     /// A field `Server-Timing: line;dur=2, app;dur=34` in what applications answer: milliseconds in line, and
     /// from there to the head of the answer. Browsers show it; whoever asks can read it.
     server_timing: OnOff = Some("off"), File, reload, "true";
+    /// Cookies whose owners go before strangers in the line of an application
+    /// Names such as that of a session: a client that sends one, with any value, was here before. Anybody can
+    /// write a name, so strangers keep a quarter of the places; see giving-way.md. A client whose session of
+    /// TLS was resumed is known without a cookie.
+    known_cookie: Many<Token> = Some(""), File, reload, "[\"session\"]";
     /// Paths that lead elsewhere
     /// The first one that matches is taken, before any file is looked for. A rule that never applies, and
     /// rules that lead in a circle, are refused.
@@ -166,6 +171,11 @@ group! {
     /// `headers` with `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
     early_hints: OrInherit<OrOff<Many<FieldValue>>> = Some("inherit"), File, reload,
         "[\"</app.css>; rel=preload; as=style\"]";
+    /// How urgent requests are when there is more to do than can be done
+    /// `low` gives way first: it is refused (503) at a quarter of the patience, before others wait. `high`
+    /// goes first in the line of an application. What a browser asks for ahead (`Sec-Purpose: prefetch`) is
+    /// low whatever is said here.
+    class: OrInherit<RequestClass> = Some("inherit"), File, reload, "\"low\"";
     /// The Cache-Control field of files
     cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
         "\"public, max-age=31536000, immutable\"";

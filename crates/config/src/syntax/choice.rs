@@ -157,6 +157,15 @@ choices! {
         /// Not.
         Off = "off",
     }
+    /// How urgent requests are.
+    RequestClass {
+        /// Give way first.
+        Low = "low",
+        /// Whatever nothing is said of.
+        Normal = "normal",
+        /// Go before all others.
+        High = "high",
+    }
     /// A field of a JSON line of the access log.
     LogField as "FIELD" {
         /// When it was answered, RFC 3339 with milliseconds.
@@ -197,6 +206,8 @@ choices! {
         Upstream = "upstream",
         /// How many times a server was asked.
         UpstreamTries = "upstream_tries",
+        /// Class of the request, and whether its client was known.
+        UpstreamClass = "upstream_class",
         /// Time in line for a server.
         UpstreamLineMs = "upstream_line_ms",
         /// From the place at that server to the head of the answer.

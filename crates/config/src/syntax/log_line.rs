@@ -4,7 +4,7 @@ use crate::node::Node;
 use crate::syntax::{Scalar, variables};
 
 /// Words of a line of one's own, called as in nginx.
-pub const LOG_WORDS: [&str; 23] = [
+pub const LOG_WORDS: [&str; 24] = [
     "remote_addr",
     "remote_user",
     "time_local",
@@ -22,6 +22,7 @@ pub const LOG_WORDS: [&str; 23] = [
     "request_time",
     "upstream_addr",
     "upstream_tries",
+    "upstream_class",
     "upstream_queue_time",
     "upstream_header_time",
     "upstream_response_time",

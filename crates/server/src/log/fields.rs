@@ -29,6 +29,7 @@ pub(super) fn wanted(format: &Format) -> u32 {
         Field::ClientVerify | Field::ClientSubject | Field::ClientFingerprint => IDENTITY,
         Field::Upstream
         | Field::UpstreamTries
+        | Field::UpstreamClass
         | Field::UpstreamLineMs
         | Field::UpstreamHeaderMs
         | Field::UpstreamResponseMs => PASSED,

@@ -150,6 +150,7 @@ fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &
         Field::ClientSubject => plain(subject(record), out),
         Field::ClientFingerprint => plain(&fingerprint(record), out),
         Field::Upstream => plain(server(record), out),
+        Field::UpstreamClass => plain(class(record), out),
         Field::UpstreamTries
         | Field::UpstreamLineMs
         | Field::UpstreamHeaderMs
@@ -164,6 +165,11 @@ fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &
 /// The server that a request was passed on to.
 fn server<'a>(record: &Record<'a>) -> &'a [u8] {
     Passed::decode(record.passed).map_or(&[], |passed| passed.server)
+}
+
+/// The standing of a request that was passed on, in the line of its application.
+fn class(record: &Record<'_>) -> &'static [u8] {
+    Passed::decode(record.passed).map_or(&[], |passed| passed.standing.name().as_bytes())
 }
 
 /// The number that a field tells of a request that was passed on.
@@ -241,6 +247,7 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
             Field::ClientSubject => string(subject(record), out),
             Field::ClientFingerprint => string(&fingerprint(record), out),
             Field::Upstream => string(server(record), out),
+            Field::UpstreamClass => string(class(record), out),
             Field::UpstreamTries
             | Field::UpstreamLineMs
             | Field::UpstreamHeaderMs

@@ -2,8 +2,10 @@
 //!
 //! This module owns the tail's form. It must never say what a time means: that is for those who measure it.
 
-/// The numbers before the server's address: tries, and three times.
-const NUMBERS_COUNT: usize = 4;
+use staunch_engine::Standing;
+
+/// The numbers before the server's address: tries, three times, and the rank of the standing.
+const NUMBERS_COUNT: usize = 5;
 /// A time that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -15,6 +17,8 @@ pub(crate) struct Passed<'a> {
     pub(crate) server: &'a [u8],
     /// A second try of the request counts as one more.
     pub(crate) tries: u32,
+    /// Its standing in line.
+    pub(crate) standing: Standing,
     /// All lines together, where it stood in several.
     pub(crate) line_ms: u32,
     /// From its place to the head of the answer.
@@ -26,7 +30,8 @@ pub(crate) struct Passed<'a> {
 impl<'a> Passed<'a> {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let known = |time_ms: Option<u32>| time_ms.map_or(UNKNOWN, |time_ms| time_ms.min(UNKNOWN - 1));
-        let numbers = [self.tries, self.line_ms, known(self.header_ms), known(self.response_ms)];
+        let rank = self.standing.rank() as u32;
+        let numbers = [self.tries, self.line_ms, known(self.header_ms), known(self.response_ms), rank];
         [numbers.map(u32::to_le_bytes).as_flattened(), self.server].concat()
     }
 
@@ -37,7 +42,8 @@ impl<'a> Passed<'a> {
         let number = |index: usize| numbers.get(index).map_or(UNKNOWN, |bytes| u32::from_le_bytes(*bytes));
         let known = |index| Some(number(index)).filter(|time_ms| *time_ms != UNKNOWN);
         let (tries, line_ms) = (number(0), number(1));
-        Some(Self { server, tries, line_ms, header_ms: known(2), response_ms: known(3) })
+        let standing = *Standing::ALL.get(number(4) as usize)?;
+        Some(Self { server, tries, standing, line_ms, header_ms: known(2), response_ms: known(3) })
     }
 }
 
@@ -47,9 +53,17 @@ mod tests {
 
     #[test]
     fn what_was_encoded_is_decoded() {
-        let whole =
-            Passed { server: b"10.0.0.5:80", tries: 2, line_ms: 7, header_ms: Some(0), response_ms: Some(9) };
-        let refused = Passed { server: b"", tries: 0, line_ms: 0, header_ms: None, response_ms: None };
+        let refused = Passed {
+            server: b"",
+            tries: 0,
+            standing: Standing::default(),
+            line_ms: 0,
+            header_ms: None,
+            response_ms: None,
+        };
+        let standing = Standing { is_known: true, ..Standing::default() };
+        let whole = Passed { server: b"10.0.0.5:80", tries: 2, standing, line_ms: 7, ..refused };
+        let whole = Passed { header_ms: Some(0), response_ms: Some(9), ..whole };
         for passed in [whole, refused] {
             assert_eq!(Passed::decode(&passed.encode()), Some(passed));
         }

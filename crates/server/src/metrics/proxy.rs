@@ -1,7 +1,7 @@
 //! The metrics of applications that requests are passed on to.
 
 use super::exposition::Exposition;
-use crate::proxy::{ProxyFigures, ProxyServerFigures};
+use crate::proxy::{ProxyClassFigures, ProxyFigures, ProxyServerFigures};
 
 /// Adds the metrics of the proxy in the text form of Prometheus, version 0.0.4.
 pub fn proxy(figures: &ProxyFigures, text: &mut String) {
@@ -17,6 +17,7 @@ pub fn proxy(figures: &ProxyFigures, text: &mut String) {
     }
     gauges(&figures.servers, &mut out);
     counters(&figures.servers, &mut out);
+    classes(&figures.servers, &mut out);
     checks(&figures.servers, &mut out);
     text.push_str(&out.finish());
 }
@@ -79,6 +80,31 @@ fn counters(servers: &[Server], out: &mut Exposition) {
     }
 }
 
+/// Lines of each class that a request has had.
+fn classes(servers: &[Server], out: &mut Exposition) {
+    let add = |out: &mut Exposition, value: fn(&ProxyClassFigures) -> u64| {
+        for (server, figures) in servers.iter().flat_map(|one| one.classes.iter().map(move |of| (one, of))) {
+            let [application, address] = labels(server);
+            let client = if figures.is_known { "known" } else { "new" };
+            out.sample(
+                &[application, address, ("class", &figures.class), ("client", client)],
+                value(figures),
+            );
+        }
+    };
+    add(
+        out.counter("staunch_proxy_class_requests_total", "Requests for a place, by class and client."),
+        |figures| figures.asked,
+    );
+    add(
+        out.counter("staunch_proxy_class_refused_total", "Requests refused, by class and client."),
+        |figures| figures.refused,
+    );
+    add(out.gauge("staunch_proxy_class_waiting", "Requests that wait, by class and client."), |figures| {
+        figures.waiting.into()
+    });
+}
+
 /// Lines of servers that are checked.
 fn checks(servers: &[Server], out: &mut Exposition) {
     let checked: Vec<_> =
@@ -127,6 +153,13 @@ mod tests {
             answers: 7,
             timed_out: 2,
             in_work_s: 0.25,
+            classes: vec![ProxyClassFigures {
+                class: "low".into(),
+                asked: 9,
+                refused: 8,
+                waiting: 1,
+                ..ProxyClassFigures::default()
+            }],
             check: Some(ProxyCheckFigures { failed: 4, ..ProxyCheckFigures::default() }),
             ..ProxyServerFigures::default()
         };
@@ -145,6 +178,9 @@ mod tests {
             format!("staunch_proxy_answer_seconds_total{{{labels}}} 0.25"),
             format!("staunch_proxy_server_up{{{labels}}} 0"),
             format!("staunch_proxy_checks_total{{{labels},result=\"failed\"}} 4"),
+            format!("staunch_proxy_class_requests_total{{{labels},class=\"low\",client=\"new\"}} 9"),
+            format!("staunch_proxy_class_refused_total{{{labels},class=\"low\",client=\"new\"}} 8"),
+            format!("staunch_proxy_class_waiting{{{labels},class=\"low\",client=\"new\"}} 1"),
             format!("staunch_proxy_failures_total{{{labels},reason=\"timeout\"}} 2"),
         ] {
             assert!(text.lines().any(|one| one == line), "{line}:\n{text}");

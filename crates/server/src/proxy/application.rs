@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use staunch_engine::{PlaceNews, Places, Standing};
+use staunch_engine::{PlaceClass, PlaceNews, Places, Standing};
 
 use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
@@ -37,7 +37,9 @@ pub(super) struct Application {
     /// Requests that are tried once more at present.
     pub(super) retries: Arc<AtomicU32>,
     /// The shares of clients of its servers' lines.
-    pub(super) line: Arc<LineShares>,
+    line: Arc<LineShares>,
+    /// Those of requests of low class, which are before no others.
+    low_line: Arc<LineShares>,
 }
 
 /// A server of an application.
@@ -117,6 +119,7 @@ impl Application {
             servers: told.servers.iter().map(server).collect(),
             retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
             line: before.map(|before| Arc::clone(&before.line)).unwrap_or_default(),
+            low_line: before.map(|before| Arc::clone(&before.low_line)).unwrap_or_default(),
         }
     }
 
@@ -127,6 +130,14 @@ impl Application {
     /// Whether it has these servers, in this order.
     pub(super) fn is_at(&self, servers: &[ProxyServer]) -> bool {
         self.servers.iter().map(|server| &server.address).eq(servers)
+    }
+
+    /// The shares of clients of the line in which requests of this standing wait for each other.
+    pub(super) fn line(&self, standing: Standing) -> &LineShares {
+        match standing.class {
+            PlaceClass::Low => &self.low_line,
+            PlaceClass::Normal | PlaceClass::High => &self.line,
+        }
     }
 
     /// The servers of the value `before` that this one has no more.
@@ -157,12 +168,16 @@ impl Application {
 
     /// The server that a client stays with, by its key: where that is ill or its line full, the next that is
     /// neither, until it is well again. `None`: none is.
-    pub(super) fn choose_for(&self, key: u64, but: Option<usize>, now_ms: u64) -> Option<usize> {
+    pub(super) fn choose_for(
+        &self,
+        key: u64,
+        standing: Standing,
+        but: Option<usize>,
+        now_ms: u64,
+    ) -> Option<usize> {
         let is_fit = |index: &usize| {
             let server = &self.servers[*index];
-            but != Some(*index)
-                && server.is_well(now_ms)
-                && !server.places.is_full(Standing::default(), now_ms)
+            but != Some(*index) && server.is_well(now_ms) && !server.places.is_full(standing, now_ms)
         };
         (0..self.servers.len()).filter(is_fit).max_by_key(|index| rank(self.servers[*index].hash, key))
     }
@@ -325,12 +340,15 @@ mod tests {
         let config = ProxyConfig { limit: staunch_engine::PlacesLimit::Fixed(1), ..ProxyConfig::default() };
         let servers: Vec<_> = (0..3).map(address).collect();
         let servers = Application::new(&shop(servers), None, &config);
-        let first = servers.choose_for(7, None, 0).expect("a server");
-        assert!((0..100).all(|_| servers.choose_for(7, None, 0) == Some(first)));
-        let second = servers.choose_for(7, Some(first), 0).expect("another");
+        let first = servers.choose_for(7, Standing::default(), None, 0).expect("a server");
+        assert!((0..100).all(|_| servers.choose_for(7, Standing::default(), None, 0) == Some(first)));
+        let second = servers.choose_for(7, Standing::default(), Some(first), 0).expect("another");
         (0..20).for_each(|_| _ = servers.servers[first].note(true, 0));
-        assert_eq!((servers.choose_for(7, None, 0), second != first), (Some(second), true));
-        assert_eq!(servers.choose_for(7, None, ILL_MS), Some(first), "it goes back");
+        assert_eq!(
+            (servers.choose_for(7, Standing::default(), None, 0), second != first),
+            (Some(second), true)
+        );
+        assert_eq!(servers.choose_for(7, Standing::default(), None, ILL_MS), Some(first), "it goes back");
         let asker = |slot| staunch_engine::Address {
             worker: 0,
             slot,
@@ -340,7 +358,11 @@ mod tests {
         (0..20).for_each(|slot| {
             _ = servers.servers[first].places.ask(asker(slot), Standing::default(), ILL_MS, &mut Vec::new())
         });
-        assert_eq!(servers.choose_for(7, None, ILL_MS), Some(second), "its line is full");
+        assert_eq!(
+            servers.choose_for(7, Standing::default(), None, ILL_MS),
+            Some(second),
+            "its line is full"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Open, Piece, UNIX_PEER, Upstream};
+use staunch_engine::{Open, Piece, PlaceClass, Standing, UNIX_PEER, Upstream};
 use staunch_protocol::http1::relay::{
     Forwarding, HostRule, RelayFault, RelayRefusal, is_idempotent, write_request,
 };
@@ -36,6 +36,8 @@ pub(super) struct Forwarded {
     pub(super) asker: Asker,
     /// The client, as its share is counted; `None`: it has none.
     pub(super) owner: Option<ShareOwner>,
+    /// Its standing in line.
+    pub(super) standing: Standing,
     /// The script that the application runs, if FastCGI is spoken with it.
     pub(super) call: Option<Box<ScriptCall>>,
     pub(super) is_head: bool,
@@ -142,6 +144,8 @@ pub(super) struct AnswerHead {
 pub(super) enum Failure {
     /// The request could not be answered in time. Clients may come back within so many seconds.
     Crowded { spread_s: u32 },
+    /// The request is of low class, and gives way to others. Clients may come back within so many seconds.
+    GaveWay { spread_s: u32 },
     /// No server could be reached, or none has answered.
     Unreachable,
     /// The server has not answered in time.
@@ -172,6 +176,7 @@ impl Forwarded {
             lines,
             asker,
             owner: None,
+            standing: Standing::default(),
             is_head: request.method == Method::Head,
             // To the application a WebSocket is asked for by GET.
             is_idempotent: is_idempotent(request.method) || request.asks_websocket(),
@@ -192,6 +197,14 @@ impl Forwarded {
             has_retried: false,
             told_bytes: 0,
         })
+    }
+
+    /// Why it is refused where it could not be answered in time.
+    pub(super) fn crowded(&self, spread_s: u32) -> Failure {
+        match self.standing.class {
+            PlaceClass::Low => Failure::GaveWay { spread_s },
+            PlaceClass::Normal | PlaceClass::High => Failure::Crowded { spread_s },
+        }
     }
 
     /// Writes the head for the application, unless it is there already. `keeps`: a link by FastCGI may serve

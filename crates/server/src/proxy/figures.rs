@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use serde::{Deserialize, Serialize};
+use staunch_engine::{PlaceClass, Places, StandingFigures};
 
 use super::application::{AppServer, ServerCounts};
 use super::verdict::VerdictFigures;
@@ -71,6 +72,43 @@ pub struct ProxyServerFigures {
     pub in_work_s: f64,
     /// Steps of the last minute, the oldest first.
     pub steps: Vec<ProxyStep>,
+    /// Requests by their standing, as far as any had it, in the order of a line.
+    #[serde(default)]
+    pub classes: Vec<ProxyClassFigures>,
+}
+
+/// Figures of the requests of one standing at a server. Counts are from the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProxyClassFigures {
+    /// The class: low, normal or high.
+    pub class: String,
+    /// Whether their clients were known.
+    pub is_known: bool,
+    /// Requests that asked for a place.
+    pub asked: u64,
+    /// Of these the ones refused.
+    pub refused: u64,
+    /// Requests that wait.
+    pub waiting: u32,
+}
+
+impl ProxyClassFigures {
+    /// Those of each standing that any request has had.
+    fn of(places: &Places) -> Vec<Self> {
+        let had = places.by_standing().into_iter().filter(|figures| figures.asked > 0);
+        let told = had.map(|StandingFigures { standing, asked, refused, waiting }| Self {
+            class: standing.class.name().to_owned(),
+            is_known: standing.is_known,
+            asked,
+            refused,
+            waiting,
+        });
+        told.collect()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.class == PlaceClass::Normal.name() && !self.is_known
+    }
 }
 
 /// Figures of the checks of a server.
@@ -146,6 +184,7 @@ impl ProxyServerFigures {
             links_opened: count(links_opened),
             in_work_s: count(in_work_ms) as f64 / 1e3,
             steps: steps(server, now_ms),
+            classes: ProxyClassFigures::of(&server.places),
         }
     }
 }
@@ -186,6 +225,19 @@ impl ProxyFigures {
 }
 
 impl ProxyServerFigures {
+    /// The requests of each class in one line, if there were any but plain ones.
+    pub fn classes_in_words(&self) -> Option<String> {
+        if self.classes.iter().all(ProxyClassFigures::is_plain) {
+            return None;
+        }
+        let words = self.classes.iter().map(|figures| {
+            let ProxyClassFigures { class, is_known, asked, refused, waiting } = figures;
+            let known = if *is_known { ", known clients" } else { "" };
+            format!("{class}{known}: {asked} came, {refused} refused, {waiting} waiting")
+        });
+        Some(words.collect::<Vec<_>>().join("; "))
+    }
+
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let limit = self.limit.map_or("no limit".to_owned(), |limit| format!("limit {limit}"));
         let health = if self.is_well { "" } else { ", fails: requests go elsewhere" };
@@ -204,6 +256,9 @@ impl ProxyServerFigures {
             self.broken,
             self.short
         )?;
+        if let Some(classes) = self.classes_in_words() {
+            writeln!(text, "  {classes}")?;
+        }
         if let Some(ProxyCheckFigures { is_well, passed, failed, last }) = &self.check {
             let state = if *is_well { "well" } else { "ill" };
             writeln!(text, "  checks find it {state}: {last}; {passed} passed, {failed} failed")?;
@@ -237,6 +292,10 @@ mod tests {
             server: "127.0.0.1:1".into(),
             limit: Some(8),
             steps: vec![step],
+            classes: vec![
+                ProxyClassFigures { class: "normal".into(), asked: 7, ..ProxyClassFigures::default() },
+                ProxyClassFigures { class: "low".into(), asked: 5, refused: 4, is_known: true, waiting: 1 },
+            ],
             ..ProxyServerFigures::default()
         };
         let text =
@@ -244,6 +303,12 @@ mod tests {
                 .page();
         assert!(text.contains("their client had its share: 0 of connections, 4 of a line"), "{text}");
         assert!(text.contains("127.0.0.1:1 of shop: limit 8, fails"), "{text}");
+        let classes =
+            "  normal: 7 came, 0 refused, 0 waiting; low, known clients: 5 came, 4 refused, 1 waiting\n";
+        assert!(text.contains(classes), "{text}");
+        let mut plain = ProxyServerFigures::default();
+        plain.classes.push(ProxyClassFigures { class: "normal".into(), asked: 9, ..Default::default() });
+        assert_eq!(plain.classes_in_words(), None);
         assert!(
             text.lines().any(|line| line.starts_with("      1.2") && line.ends_with("tries more")),
             "{text}"

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use staunch_engine::Standing;
+
 use super::application::{AppServer, ServerName};
 use crate::log::passed::Passed;
 
@@ -14,6 +16,8 @@ pub(crate) struct Journey {
     /// The server that was asked last.
     server: Option<Arc<AppServer>>,
     tries: u32,
+    /// Its standing in line.
+    pub(super) standing: Standing,
     /// Since when it stands in line, if it does.
     in_line_since_ms: Option<u64>,
     line_ms: u64,
@@ -68,6 +72,7 @@ impl Journey {
         let passed = Passed {
             server: server.as_bytes(),
             tries: self.tries,
+            standing: self.standing,
             line_ms: short(self.line_ms),
             header_ms: self.header_ms.map(short),
             response_ms: self.response_ms.map(short),

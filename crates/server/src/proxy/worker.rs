@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading};
+use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading, Standing};
 use staunch_protocol::websocket::client_key;
 use staunch_protocol::{Request, Status};
 
@@ -40,6 +40,8 @@ pub(crate) struct ProxyErrand<'a> {
     pub(crate) is_guarded: bool,
     /// Whether the client is shown how long each part of its request's way took.
     pub(crate) shows_times: bool,
+    /// Its standing in line.
+    pub(crate) standing: Standing,
     /// The script that it runs, if FastCGI is spoken with it.
     pub(crate) script: Option<Box<ScriptCall>>,
 }
@@ -123,6 +125,7 @@ impl ProxyWorker {
         }
         forwarded.is_guarded = errand.is_guarded;
         forwarded.shows_times = errand.shows_times;
+        (forwarded.standing, forwarded.journey.standing) = (errand.standing, errand.standing);
         if let Some(sticky) = self.shared.config.sticky {
             let (client, is_secured) = (answer.client(request), answer.is_secured());
             forwarded.stay = sticky.key(request, client, is_secured, &mut self.numbers);

@@ -104,6 +104,25 @@ fn a_later_rule_switches_off_what_an_earlier_one_asks() {
     }
 }
 
+#[test]
+fn the_last_rule_that_says_a_class_decides() {
+    use PlaceClass::{High, Low, Normal};
+    let of_class = |class, pattern| PathRule { class: Some(class), ..rule(pattern) };
+    let paths =
+        vec![of_class(Low, "/a*"), of_class(High, "/a/b*"), rule("/a/b/c"), of_class(Normal, "/a/b/d")];
+    let rules = Rules::new(&SiteRules { paths, ..SiteRules::default() }).unwrap().unwrap();
+    for (path, class) in [
+        ("/x", None),
+        ("/a", Some(Low)),
+        ("/a/b", Some(High)),
+        ("/a/b/c", Some(High)),
+        ("/a/b/d", Some(Normal)),
+    ] {
+        assert_eq!(rules.class(path.as_bytes()), class, "{path}");
+        assert_eq!(rules.of(path.as_bytes()).map(|ruling| ruling.class), class, "{path}");
+    }
+}
+
 /// Every fault is refused with words that name the key and the value.
 #[test]
 fn faults() {

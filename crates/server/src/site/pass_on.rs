@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use staunch_engine::Answered;
+use staunch_engine::{Answered, PlaceClass};
+use staunch_protocol::Request;
 use staunch_protocol::http1::decode_path;
 
 use super::Site;
@@ -47,6 +48,14 @@ impl<'e> PassedOn<'e> {
 }
 
 impl Site {
+    /// How urgent a request is by the rules of its path; normal where its path is none.
+    pub(crate) fn class(&self, request: &Request<'_>) -> PlaceClass {
+        let Some(rules) = &self.shared.load.rules else { return PlaceClass::default() };
+        let mut scratch = Vec::new();
+        let decoded = decode_path(request.path, &mut scratch).ok();
+        decoded.and_then(|path| rules.class(path)).unwrap_or_default()
+    }
+
     /// Tells who answers a request, by the rules of its path.
     pub(crate) fn pass_on<'e>(&mut self, errand: Errand<'e>) -> PassedOn<'e> {
         let Some(rules) = self.shared.load.rules.as_ref().filter(|rules| rules.have_proxy()) else {

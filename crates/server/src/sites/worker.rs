@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use staunch_engine::{Address, Answer, Answered, Departure};
+use staunch_engine::{Address, Answer, Answered, Departure, PlaceClass};
 use staunch_protocol::{Method, Request};
 
 use super::{Sites, SitesShared};
@@ -91,6 +91,13 @@ impl SitesWorker {
             Some(Some(site)) => site.pass_on(errand),
             _ => self.default.pass_on(errand),
         }
+    }
+
+    /// How urgent a request is by the rules of its site, in the table that was taken over last.
+    pub(crate) fn class(&self, request: &Request<'_>) -> PlaceClass {
+        let of_host = || self.others.get(self.sites.hosts.find(request.host).site)?.as_ref();
+        let site = if self.are_one() { None } else { of_host() };
+        site.unwrap_or(&self.default).class(request)
     }
 
     /// Tells who answers a request for which another thread has looked what there is.

@@ -77,7 +77,11 @@ fn applications(proxy: &ProxyFigures) -> Vec<(String, &'static str)> {
         (text, code)
     };
     let mut lines = vec![(head, QUIET)];
-    lines.extend(proxy.servers.iter().map(line));
+    for server in &proxy.servers {
+        lines.push(line(server));
+        let classes = server.classes_in_words();
+        lines.extend(classes.map(|words| (format!("       {}", words::harmless(&words)), QUIET)));
+    }
     let (connections, in_line) = (proxy.excess_connections, proxy.excess_line);
     if connections + in_line > 0 {
         let text = format!(

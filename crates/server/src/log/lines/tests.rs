@@ -1,6 +1,7 @@
 //! Lines as they should be, letter by letter.
 
 use proptest::prelude::*;
+use staunch_engine::Standing;
 
 use super::super::record::ShownCertificate;
 use super::*;
@@ -72,13 +73,21 @@ fn the_way_of_a_request_that_was_passed_on_is_told() {
                  $upstream_response_time";
     let of_text = || Format::of_text(words).unwrap();
     assert_eq!(line(of_text(), &record()), "- - - - -");
-    let passed =
-        Passed { server: b"10.0.0.5:80", tries: 2, line_ms: 7, header_ms: Some(1034), response_ms: None };
+    let standing = Standing { is_known: true, ..Standing::default() };
+    let passed = Passed {
+        server: b"10.0.0.5:80",
+        tries: 2,
+        standing,
+        line_ms: 7,
+        header_ms: Some(1034),
+        response_ms: None,
+    };
     let bytes = passed.encode();
     let told = Record { passed: &bytes, ..record() };
     assert_eq!(line(of_text(), &told), "10.0.0.5:80 2 0.007 1.034 -");
     assert!(line(all(), &told).ends_with(
-        "\"upstream\":\"10.0.0.5:80\",\"upstream_tries\":2,\"upstream_line_ms\":7,\
+        "\"upstream\":\"10.0.0.5:80\",\"upstream_tries\":2,\"upstream_class\":\"normal-known\",\
+         \"upstream_line_ms\":7,\
          \"upstream_header_ms\":1034,\"upstream_response_ms\":null}"
     ));
     assert_eq!(line(Format::Combined, &told), line(Format::Combined, &record()));
@@ -128,7 +137,8 @@ fn a_json_line() {
          \"status\":200,\"bytes\":5000,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/8\",\
          \"forwarded_for\":null,\"duration_us\":12000,\"worker\":3,\"client_verify\":\"NONE\",\
          \"client_subject\":null,\"client_fingerprint\":null,\"upstream\":null,\"upstream_tries\":null,\
-         \"upstream_line_ms\":null,\"upstream_header_ms\":null,\"upstream_response_ms\":null}"
+         \"upstream_class\":null,\"upstream_line_ms\":null,\"upstream_header_ms\":null,\
+         \"upstream_response_ms\":null}"
     );
     let few = Format::Json(vec![Field::Status, Field::Client]);
     assert_eq!(line(few, &Record { client: None, ..record() }), "{\"status\":200,\"client\":null}");

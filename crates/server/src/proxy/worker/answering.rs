@@ -68,6 +68,7 @@ impl ProxyWorker {
     ) -> Answered {
         let (problem, further) = match failure {
             Failure::Crowded { spread_s } => (Problem::Crowded, format!("Retry-After: {spread_s}\r\n")),
+            Failure::GaveWay { spread_s } => (Problem::GaveWay, format!("Retry-After: {spread_s}\r\n")),
             Failure::Excess { held } => (Problem::TooMany, share_fields(held)),
             Failure::NoLink => (Problem::Crowded, "Retry-After: 1\r\n".to_owned()),
             Failure::Unreachable => (Problem::Unreachable, String::new()),

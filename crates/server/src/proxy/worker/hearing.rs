@@ -295,7 +295,10 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Unreachable);
             self.put(forwarded, ForwardStage::Apart);
         }
-        if matches!(forwarded.failure, Some(Failure::Crowded { .. } | Failure::Excess { .. })) {
+        if matches!(
+            forwarded.failure,
+            Some(Failure::Crowded { .. } | Failure::GaveWay { .. } | Failure::Excess { .. })
+        ) {
             forwarded.failure = Some(Failure::Unreachable);
         }
     }

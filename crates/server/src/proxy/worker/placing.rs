@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Address, GivenBack, Outbox, PlaceAnswer, PlaceNews, Standing};
+use staunch_engine::{Address, GivenBack, Outbox, PlaceAnswer, PlaceNews};
 use staunch_protocol::Request;
 
 use super::ProxyWorker;
@@ -40,7 +40,7 @@ impl ProxyWorker {
             self.put(&mut forwarded, ForwardStage::Placed(server, self.now_ms));
         } else {
             self.put(&mut forwarded, ForwardStage::Apart);
-            forwarded.failure = Some(Failure::Crowded { spread_s: 1 });
+            forwarded.failure = Some(forwarded.crowded(1));
         }
         self.exchanges.insert(address, forwarded);
     }
@@ -94,15 +94,16 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Excess { held });
             return;
         }
-        let now_ms = self.now_ms;
+        let (standing, now_ms) = (forwarded.standing, self.now_ms);
         let application = Arc::clone(&forwarded.application);
         let but_index = but.and_then(|but| application.index_of(but.get()));
         let of_client = forwarded.stay.as_ref();
-        let of_client = of_client.and_then(|stay| application.choose_for(stay.key, but_index, now_ms));
+        let of_client =
+            of_client.and_then(|stay| application.choose_for(stay.key, standing, but_index, now_ms));
         let index = of_client.unwrap_or_else(|| application.choose(self.draw(), but_index, now_ms));
         let server = ServerName { application, index };
         let mut news = std::mem::take(&mut self.news);
-        let answer = server.get().places.ask(address, Standing::default(), now_ms, &mut news);
+        let answer = server.get().places.ask(address, standing, now_ms, &mut news);
         self.tell(&server, news);
         match answer {
             PlaceAnswer::Taken => _ = self.put(forwarded, ForwardStage::Placed(server, now_ms)),
@@ -116,9 +117,9 @@ impl ProxyWorker {
                 self.shared.look_after_lines();
             }
             PlaceAnswer::Refused { spread_s } => {
-                server.application.line.note_full(now_ms);
+                server.application.line(standing).note_full(now_ms);
                 let spread_s = 1 + (self.draw() % u64::from(spread_s)) as u32;
-                forwarded.failure = Some(Failure::Crowded { spread_s });
+                forwarded.failure = Some(forwarded.crowded(spread_s));
             }
         }
     }

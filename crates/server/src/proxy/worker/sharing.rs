@@ -8,14 +8,14 @@ use crate::proxy::exchange::{ForwardStage, Forwarded};
 impl ProxyWorker {
     /// Moves a request on, and counts what its client holds by that. Gives where it stood.
     pub(super) fn put(&mut self, forwarded: &mut Forwarded, stage: ForwardStage) -> ForwardStage {
-        let before = std::mem::replace(&mut forwarded.stage, stage);
+        let (before, standing) = (std::mem::replace(&mut forwarded.stage, stage), forwarded.standing);
         match &before {
-            ForwardStage::InLine(server) => server.application.line.leave(forwarded.owner),
+            ForwardStage::InLine(server) => server.application.line(standing).leave(forwarded.owner),
             ForwardStage::AtWork(..) => self.link_shares.leave(forwarded.owner),
             ForwardStage::Apart | ForwardStage::Placed(..) => {}
         }
         match &forwarded.stage {
-            ForwardStage::InLine(server) => server.application.line.enter(forwarded.owner),
+            ForwardStage::InLine(server) => server.application.line(standing).enter(forwarded.owner),
             ForwardStage::AtWork(..) => self.link_shares.enter(forwarded.owner),
             ForwardStage::Apart | ForwardStage::Placed(..) => {}
         }
@@ -38,7 +38,8 @@ impl ProxyWorker {
         let owner = forwarded.owner?;
         let are_several = self.shared.clients_seen.are_several(self.now_ms);
         let application = &forwarded.application;
-        let excess = application.line.excess(owner, are_several, self.now_ms)?;
+        let line = application.line(forwarded.standing);
+        let excess = line.excess(owner, are_several, self.now_ms)?;
         if self.shared.excess_counts.count_line(self.now_ms) {
             self.tell_excess(forwarded, &format!("{excess} places in the line of {}", application.name));
         }

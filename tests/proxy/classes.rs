@@ -1,0 +1,228 @@
+//! Classes of requests and known clients: who goes first in a line, who gives way, and what is told of it.
+
+use std::net::{IpAddr, TcpListener};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use staunch_tests::house::waiting::until;
+use staunch_tests::response::Response;
+use staunch_tests::tree::Tree;
+
+use crate::scripted::play_at;
+use crate::world::{Client, ENGINES, PATIENCE, Told as _, World};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// Settings by which an application gets a request at a time, and others wait for as long as a test takes.
+const SETTINGS: &str = "proxy_limit = 1\nproxy_patience = \"10min\"\nknown_cookie = [\"session\"]\n\
+                        [[path]]\nmatch = \"/pay*\"\nclass = \"high\"\n\
+                        [[path]]\nmatch = \"/export*\"\nclass = \"low\"\n";
+const AHEAD: &str = "Sec-Purpose: prefetch\r\n";
+/// Requests that may wait while no rate of a server is known.
+const ROOM: usize = 8;
+
+/// An application that answers while its gate is open, what it was sent, and the gate.
+fn gated() -> (String, Receiver<Vec<u8>>, Arc<Mutex<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let gate = Arc::new(Mutex::new(()));
+    let own = Arc::clone(&gate);
+    let got = play_at(listener, move |application, _| {
+        while !application.head().is_empty() {
+            drop(own.lock());
+            application.send(OK);
+        }
+    });
+    (address, got, gate)
+}
+
+/// Asks for a path with these field lines; what is asked ahead comes from another address.
+fn ask(world: &World, path: &str, fields: &str) -> Client {
+    let source: IpAddr = if fields == AHEAD { [127, 0, 0, 2].into() } else { [127, 0, 0, 3].into() };
+    let mut client = Client::from(source, world.server.address());
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
+    client
+}
+
+/// The path of the next request that an application got.
+fn path(got: &Receiver<Vec<u8>>) -> String {
+    let head = got.recv_timeout(PATIENCE).expect("a request");
+    let text = String::from_utf8_lossy(&head);
+    text.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+fn await_waiting(world: &mut World, count: usize) {
+    world.await_metric("staunch_proxy_waiting", "", |waiting| waiting as usize == count);
+}
+
+fn assert_gave_way(response: &Response, words: &str) {
+    assert_eq!(response.status, 503, "{words}");
+    assert_eq!(response.value("cache-control").as_deref(), Some("no-store"), "{words}");
+    assert!(response.value("retry-after").is_some_and(|after| after.parse::<u32>().is_ok()), "{words}");
+}
+
+/// A page of the admin address.
+fn page(world: &mut World, path: &str) -> String {
+    let mut client = Client::to(world.admin());
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes());
+    client.read(false).text()
+}
+
+#[test]
+fn urgent_requests_go_first_then_known_clients_and_what_is_asked_ahead_comes_last() {
+    for io in ENGINES {
+        let (address, got, gate) = gated();
+        let (mut world, _tree) = World::serve(io, &format!("proxy = \"{address}\"\n{SETTINGS}"));
+        let shut = gate.lock().expect("no test has panicked with it");
+        let mut clients = vec![ask(&world, "/first", "")];
+        assert_eq!(path(&got), "/first", "{io}");
+        let session = "Cookie: theme=dark; session=anything\r\n";
+        let rest = [
+            ("/ahead", AHEAD),
+            ("/export", ""),
+            ("/stranger", ""),
+            ("/known", session),
+            ("/pay/ahead", "Sec-Purpose: prefetch;prerender\r\n"),
+            ("/pay", ""),
+            ("/pay/known", session),
+            ("/stranger/2", ""),
+        ];
+        for (count, (path, fields)) in (1..).zip(rest) {
+            clients.push(ask(&world, path, fields));
+            await_waiting(&mut world, count);
+        }
+        drop(shut);
+        let order: Vec<String> = rest.iter().map(|_| path(&got)).collect();
+        let wanted =
+            ["/pay/known", "/pay", "/known", "/stranger", "/stranger/2", "/ahead", "/export", "/pay/ahead"];
+        assert_eq!(order, wanted, "{io}");
+        for mut client in clients {
+            assert_eq!(client.read(false).status, 200, "{io}");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_ahead_gives_way_and_users_find_room() {
+    for io in ENGINES {
+        let (address, got, gate) = gated();
+        let log = Tree::with(&[]).expect("a tree");
+        let file = log.root().join("access.log");
+        let settings = format!(
+            "proxy = \"{address}\"\naccess_log = \"{}\"\n\
+             access_log_format = \"$request_uri $status $upstream_class\"\n",
+            file.display()
+        );
+        let (mut world, _tree) = World::serve(io, &format!("{settings}{SETTINGS}"));
+        let shut = gate.lock().expect("no test has panicked with it");
+        let mut clients = vec![ask(&world, "/first", "")];
+        assert_eq!(path(&got), "/first", "{io}");
+        for count in 1..=ROOM {
+            clients.push(ask(&world, "/ahead", AHEAD));
+            await_waiting(&mut world, count);
+        }
+        assert_gave_way(&ask(&world, "/ahead/refused", AHEAD).read(false), io);
+        assert_gave_way(&ask(&world, "/export/refused", "").read(false), io);
+        // They are not before a user; that they found no place does not make the line full for one address.
+        for count in 1..=ROOM {
+            clients.push(ask(&world, "/user", ""));
+            await_waiting(&mut world, ROOM + count);
+        }
+        let refused = ask(&world, "/user/refused", "").read(false);
+        assert_eq!((refused.status, refused.value("cache-control").as_deref()), (503, Some("no-cache")));
+        for (name, class, wanted) in [
+            ("requests", "low", ROOM + 2),
+            ("refused", "low", 2),
+            ("requests", "normal", ROOM + 2),
+            ("refused", "normal", 1),
+        ] {
+            let name = format!("staunch_proxy_class_{name}_total");
+            assert_eq!(world.metric(&name, &format!("class=\"{class}\"")) as usize, wanted, "{io} {class}");
+        }
+        let waiting = world.metric("staunch_proxy_class_waiting", "class=\"low\",client=\"new\"");
+        assert_eq!(waiting as usize, ROOM, "{io}");
+        let explained = page(&mut world, "/proxy");
+        let words = format!("low: {} came, 2 refused, {ROOM} waiting", ROOM + 2);
+        assert!(explained.contains(&words), "{io} {explained}");
+        drop(shut);
+        for mut client in clients {
+            assert_eq!(client.read(false).status, 200, "{io}");
+        }
+        let line = |line: &str| {
+            until(line, || {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                text.lines().any(|one| one == line)
+            });
+        };
+        ["/ahead/refused 503 low", "/user 200 normal", "/user/refused 503 normal"].into_iter().for_each(line);
+    }
+}
+
+#[test]
+fn what_is_asked_ahead_waits_for_a_quarter_of_the_patience() {
+    for io in ENGINES {
+        let (address, got, gate) = gated();
+        let world = World::proxy(io, &[address], &["--proxy-limit", "1", "--proxy-patience", "2s"]);
+        let shut = gate.lock().expect("no test has panicked with it");
+        let mut first = ask(&world, "/first", "");
+        assert_eq!(path(&got), "/first", "{io}");
+        // By a rule of nobody: the browser says it.
+        assert_gave_way(&ask(&world, "/ahead", AHEAD).read(false), io);
+        drop(shut);
+        assert_eq!(first.read(false).status, 200, "{io}");
+    }
+}
+
+/// The worker itself has more to do than it can do: what is asked ahead gives way before users do. How soon
+/// that happens depends on the machine, so it is waited for.
+#[test]
+fn what_is_asked_ahead_gives_way_where_the_server_itself_is_late() {
+    for io in ENGINES {
+        let settings = "root = \"{root}\"\nworkers = 1\npatience = \"3s\"\n\
+                        [[path]]\nmatch = \"/page.txt\"\nresponse_work = \"900ms\"\n\
+                        [[path]]\nmatch = \"/export*\"\nclass = \"low\"\n";
+        let tree = Tree::with(&[]).expect("a tree");
+        std::fs::create_dir(tree.root().join("www")).expect("a folder");
+        for name in ["page.txt", "other.txt", "export.txt"] {
+            std::fs::write(tree.root().join("www").join(name), "a file\n").expect("a file");
+        }
+        let file = World::settings_file(&tree);
+        let root = tree.root().join("www");
+        std::fs::write(&file, settings.replace("{root}", root.to_str().expect("a name of ours")))
+            .expect("a file");
+        let mut command = std::process::Command::new(staunch_tests::process::binary());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--io", io]);
+        let mut world = World::of(command.arg("--config").arg(file));
+        let began = Instant::now();
+        let (mut gave_way, mut users_refused) = (0, 0);
+        while gave_way < 2 {
+            assert!(began.elapsed() < PATIENCE, "{io}: nobody gives way");
+            // The connections stand before the server is busy: newcomers are a matter of their own.
+            let mut clients = [(); 4].map(|()| Client::of(&world));
+            for client in &mut clients[1..] {
+                client.send(b"GET /other.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+                client.read(false);
+            }
+            let paths = ["/page.txt", "/export.txt", "/other.txt", "/other.txt"];
+            for (index, (client, path)) in clients.iter_mut().zip(paths).enumerate() {
+                let ahead = if index == 2 { AHEAD } else { "" };
+                client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n{ahead}\r\n").as_bytes());
+                if index == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+            }
+            let answers = clients.each_mut().map(|client| client.read(false));
+            for answer in &answers[1..3] {
+                if answer.status == 503 {
+                    assert_eq!(answer.value("cache-control").as_deref(), Some("no-store"), "{io}");
+                    gave_way += 1;
+                }
+            }
+            users_refused += u32::from(answers[3].status == 503);
+        }
+        let by_patience = world.metric("staunch_refusals_total", "reason=\"patience\"");
+        assert!(f64::from(users_refused) <= by_patience, "{io}: users give way with them");
+        let low = world.metric("staunch_refusals_total", "reason=\"low_class\"");
+        assert!(low + by_patience >= f64::from(gave_way), "{io}: {low}, {by_patience}");
+    }
+}
