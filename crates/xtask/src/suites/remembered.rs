@@ -17,9 +17,24 @@ use super::parts;
 use super::suite::Suite;
 
 /// Packages whose suites run no program of this workspace but themselves.
-const ON_THEIR_OWN: [&str; 16] = [
-    "acme", "confine", "config", "doctor", "dostp", "engine", "figures", "gate", "lab", "live", "loadgen",
-    "netio", "protocol", "queueing", "server", "tls",
+const ON_THEIR_OWN: [&str; 17] = [
+    "acme",
+    "confine",
+    "config",
+    "dictionary",
+    "doctor",
+    "dostp",
+    "engine",
+    "figures",
+    "gate",
+    "lab",
+    "live",
+    "loadgen",
+    "netio",
+    "protocol",
+    "queueing",
+    "server",
+    "tls",
 ];
 /// The suite of theirs that does: an example's program.
 const NOT_ALONE: &str = "engine-clients";

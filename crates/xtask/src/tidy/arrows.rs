@@ -16,8 +16,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-netio", &[]),
     ("staunch-config", &[]),
     ("staunch-confine", &[]),
+    ("staunch-dictionary", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio", "staunch-tls"]),
-    ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol", "staunch-tls"]),
+    (
+        "staunch-server",
+        &["staunch-dictionary", "staunch-engine", "staunch-live", "staunch-protocol", "staunch-tls"],
+    ),
     ("staunch-figures", &[]),
     ("staunch-tls", &[]),
     ("staunch-acme", &["staunch-netio", "staunch-tls"]),
@@ -39,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "staunch-service",
         ],
     ),
-    ("staunch-live", &["staunch-protocol"]),
+    ("staunch-live", &["staunch-dictionary", "staunch-protocol"]),
     ("staunch-lab", &["staunch-figures", "staunch-engine", "staunch-protocol", "staunch-netio"]),
     (
         "staunch-service",
