@@ -3,8 +3,8 @@
 //! It owns that one question of Accept-Encoding (RFC 9110, section 12.5.3). It must never take `*` for a
 //! consent: what decodes a difference says so by name.
 
-/// Whether the values of Accept-Encoding name `dcz` with a weight above zero, and no other coding with a higher
-/// one. An element that cannot be understood counts as absent.
+/// Whether the values of Accept-Encoding name `dcz` with a weight above zero, and no other coding with a
+/// higher one. An element that cannot be understood counts as absent.
 pub fn accepts_dcz<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut dcz = 0;
     let mut others = 0;

@@ -7,13 +7,14 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, ResetDirective};
 
 use crate::Hash;
 
-/// Longest dictionary and longest body of a difference. Every client must take a window of 8 MB, and a decoder
-/// holds the dictionary as long as no more than a window came behind it: so every difference within this bound
-/// can be decoded by everybody.
+/// Longest dictionary and longest body of a difference. Every client must take a window of 8 MB, and a
+/// decoder holds the dictionary as long as no more than a window came behind it: so every difference within
+/// this bound can be decoded by everybody.
 pub const INPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// A difference is kept only if it saves at least so many bytes of the body: about the cost of its own fields.
+/// A difference is kept only if it saves at least so many bytes of the body: about the cost of its own
+/// fields.
 pub const GAIN_BYTES_MIN: usize = 64;
-/// What stands before the frame: the magic number and the hash of the dictionary.
+/// Length of the header before the frame: the magic number and the hash of the dictionary.
 pub const HEADER_BYTES: usize = MAGIC.len() + Hash::BYTES;
 
 /// A skippable frame of 32 bytes, little-endian: decoders of plain Zstandard pass over it.
@@ -22,10 +23,10 @@ const MAGIC: [u8; 8] = [0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0];
 const WINDOW_LOG_MIN: u32 = 10;
 const WINDOW_LOG_MAX: u32 = 23;
 
-/// The body as difference to the dictionary: magic number, hash, frame. `hash` is that of the dictionary, computed
-/// by the caller once for all differences to it. `None` where one of both is empty or longer than
-/// [`INPUT_BYTES_MAX`], or where less than [`GAIN_BYTES_MIN`] would be saved against the body as it is; whether the
-/// difference is shorter than the body in another coding is the caller's to compare.
+/// The body as difference to the dictionary: magic number, hash, frame. `hash` is that of the dictionary,
+/// computed by the caller once for all differences to it. `None` where one of both is empty or longer than
+/// [`INPUT_BYTES_MAX`], or where less than [`GAIN_BYTES_MIN`] would be saved against the body as it is;
+/// whether the difference is shorter than the body in another coding is the caller's to compare.
 pub fn make(dictionary: &[u8], hash: &Hash, body: &[u8], level: i32) -> Option<Vec<u8>> {
     let is_bounded = |text: &[u8]| (1..=INPUT_BYTES_MAX).contains(&text.len());
     if !is_bounded(dictionary) || !is_bounded(body) {
@@ -48,8 +49,8 @@ pub fn make(dictionary: &[u8], hash: &Hash, body: &[u8], level: i32) -> Option<V
     Some([&MAGIC, &hash.as_bytes()[..], &frame].concat())
 }
 
-/// The level of Zstandard that makes a difference of a body of this length within a moment: what is asked for again
-/// and again in short texts is worth the best ratio, a bundle of a megabyte is not.
+/// The level of Zstandard that makes a difference of a body of this length within a moment: what is asked
+/// for again and again in short texts is worth the best ratio, a bundle of a megabyte is not.
 pub fn level_for(body_bytes: usize) -> i32 {
     match body_bytes {
         0..=32_768 => 12,
@@ -58,8 +59,8 @@ pub fn level_for(body_bytes: usize) -> i32 {
     }
 }
 
-/// The body of a difference: what a client does with it. `None` where it is none to this dictionary, or is longer
-/// than `bytes_max` decoded.
+/// The body of a difference: what a client does with it. `None` where it is none to this dictionary, or is
+/// longer than `bytes_max` decoded.
 pub fn apply(dictionary: &[u8], difference: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     let named = difference.strip_prefix(&MAGIC)?;
     let frame = named.strip_prefix(Hash::of(dictionary).as_bytes())?;

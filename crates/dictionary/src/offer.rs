@@ -1,7 +1,8 @@
-//! `Use-As-Dictionary`: the field that tells a client to keep an answer as a dictionary (RFC 9842, section 2.1).
+//! `Use-As-Dictionary`: the field that tells a client to keep an answer as a dictionary (RFC 9842, section
+//! 2.1).
 //!
-//! It owns the writing of the field. It must never write what a client would refuse in silence: a fault is told
-//! to who configured it.
+//! It owns the writing of the field. It must never write what a client would refuse in silence: a fault is
+//! told to who configured it.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -34,10 +35,10 @@ impl Display for Refusal {
     }
 }
 
-/// The value of `Use-As-Dictionary`. `pattern` is a URL pattern, most often of a path alone, that says for which
-/// later requests the answer is a dictionary; a path as it stands is made a pattern by [`pattern_of_path`]. `id`
-/// comes back in `Dictionary-ID`. How long a client keeps the dictionary is no part of the field: that is said
-/// by the freshness of the answer (Cache-Control).
+/// The value of `Use-As-Dictionary`. `pattern` is a URL pattern, most often of a path alone, that says for
+/// which later requests the answer is a dictionary; a path as it stands is made a pattern by
+/// [`pattern_of_path`]. `id` comes back in `Dictionary-ID`. How long a client keeps the dictionary is no
+/// part of the field: that is said by the freshness of the answer (Cache-Control).
 pub fn offer(pattern: &str, id: Option<&str>) -> Result<String, Refusal> {
     if pattern.is_empty() {
         return Err(Refusal::Empty);
@@ -57,8 +58,8 @@ pub fn offer(pattern: &str, id: Option<&str>) -> Result<String, Refusal> {
     Ok(value)
 }
 
-/// The pattern that matches one path and no other: percent-encoded as clients write a path, and with what means
-/// something in a pattern escaped. `path` is decoded, as a site knows it.
+/// The pattern that matches one path and no other: percent-encoded as clients write a path, and with what
+/// means something in a pattern escaped. `path` is decoded, as a site knows it.
 pub fn pattern_of_path(path: &[u8]) -> String {
     let mut pattern = String::with_capacity(path.len());
     for &byte in path {

@@ -2,11 +2,11 @@
 //!
 //! It owns the rule. It must never look up what it is asked about: facts are arguments.
 //!
-//! What is guarded against: the length of a difference tells how alike two texts are. So nobody may get one who
-//! could not read the answer itself, nobody may get one of an answer that depends on who asks, and nobody in
-//! between may see its length, or give a dictionary of their own.
+//! What is guarded against: the length of a difference tells how alike two texts are. So nobody may get one
+//! who could not read the answer itself, nobody may get one of an answer that depends on who asks, and
+//! nobody in between may see its length, or give a dictionary of their own.
 
-/// What is known of a request and of the answer that it would get.
+/// Facts known of a request and of the answer that it would get.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Whether the request came by TLS, or to a name of this machine ([`is_local_host`]).
@@ -50,8 +50,8 @@ impl Facts<'_> {
     }
 }
 
-/// Whether a host, as `Host` or `:authority` has it with or without a port, is this machine by name: a browser
-/// takes such an origin for a secure one without TLS.
+/// Whether a host, as `Host` or `:authority` has it with or without a port, is this machine by name: a
+/// browser takes such an origin for a secure one without TLS.
 pub fn is_local_host(host: &[u8]) -> bool {
     let name = match host {
         [b'[', ..] => host.split_inclusive(|&byte| byte == b']').next().unwrap_or(host),
