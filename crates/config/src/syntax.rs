@@ -7,6 +7,7 @@ pub mod access;
 pub mod application;
 pub mod attempt;
 pub mod choice;
+pub mod dictionary;
 pub mod log_line;
 pub mod text;
 pub(crate) mod variables;

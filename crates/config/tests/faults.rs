@@ -285,6 +285,13 @@ fn a_rule_is_checked_as_a_whole() {
         ("allow = []", "allow: nobody is named"),
         ("response_work = \"2s\"", "write a time up to 1s"),
         ("root = \".\"", "this rule is for the whole site: write `root` above its paths"),
+        ("dictionary = \"x\"", "\"x\" is wrong"),
+        (
+            "dictionary = \"*.js\"",
+            "dictionary: a pattern of whole paths is told to browsers: it begins with /",
+        ),
+        ("dictionary = 5", "a.toml:4:"),
+        ("dictionary = { match = \"/a\" }", "a.toml:4:"),
     ];
     for (line, expected) in table {
         let faults = read_file(&format!("root = '.'\n[[path]]\nmatch = \"/*\"\n{line}")).expect_err(line);
@@ -299,6 +306,17 @@ fn what_is_refused_altogether_is_not_allowed_in_parts() {
     let text = "[[path]]\nmatch = \"/*\"\nallow = [\"::1\"]\ndeny = true";
     let faults = read_file(text).expect_err("both");
     assert!(faults.to_string().contains("leave it out, all others are refused already"), "{faults}");
+}
+
+#[test]
+fn a_dictionary_that_no_browser_keeps_is_refused() {
+    for words in ["no-cache", "max-age=60, No-Store"] {
+        let text = format!("[[path]]\nmatch = \"/*\"\ndictionary = true\ncache_control = \"{words}\"");
+        let faults = read_file(&text).expect_err("both");
+        assert!(faults.to_string().contains("no browser keeps a dictionary under"), "{faults}");
+    }
+    let text = "root = '.'\n[[path]]\nmatch = \"/*\"\ndictionary = false\ncache_control = \"no-cache\"";
+    read_file(text).expect("none is no fault");
 }
 
 #[test]
@@ -358,6 +376,7 @@ fn what_is_shown_can_be_read() {
         allow = ["10.0.0.0/8", "::1"]
         deny = ["10.1.0.0/16"]
         response_work = "300us"
+        dictionary = "/assets/app.*.js"
         [[site]]
         root = "b"
         default = true
@@ -366,6 +385,7 @@ fn what_is_shown_can_be_read() {
         listing = true
         allow = false
         try = ["$path", "$path.html", 410]
+        dictionary = true
         deny = true
     "#;
     let config = read_file(text).expect("a right file");

@@ -38,8 +38,8 @@ pub struct SiteConfig {
     pub dotfiles: bool,
     /// Host names it answers to, without port: `a.example`, or `*.a.example` for every name below.
     pub hosts: Vec<String>,
-    /// Where requests for its other `hosts` are redirected to: one of them, as `https://a.example`, or without
-    /// a scheme, which stays what it was then.
+    /// Where requests for its other `hosts` are redirected to: one of them, as `https://a.example`, or
+    /// without a scheme, which stays what it was then.
     pub canonical_host: Option<String>,
     /// Whether it answers to all other names. Without one the first site does.
     pub default: bool,
@@ -176,8 +176,20 @@ pub struct PathRule {
     pub basic_auth: Option<Option<BasicAuth>>,
     /// Which other origins' scripts may read it; `Some(None)`: none.
     pub cors: Option<Option<Cors>>,
+    /// To which former answers later ones are told as differences; `Some(None)`: to none.
+    pub dictionary: Option<Option<Dictionary>>,
     /// Processor time in microseconds that is burnt for each file answered: a rehearsal of slow applications.
     pub response_work_us: Option<u32>,
+}
+
+/// The former answers to which later ones are told as differences (RFC 9842).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dictionary {
+    /// Those for the same path.
+    Own,
+    /// Those for paths of this pattern, in which `*` is any run of characters, slashes included. It is told
+    /// to browsers, which ask by it.
+    Pattern(String),
 }
 
 /// Paths to look for in order, and what is answered where nothing is.

@@ -18,9 +18,11 @@ pub mod range;
 pub(crate) mod ring;
 pub(crate) mod signal;
 pub(crate) mod source;
+pub(crate) mod spare_keys;
 pub(crate) mod store;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod validate;
+pub(crate) mod versions;
 pub(crate) mod walk;
 pub(crate) mod watch;

@@ -167,7 +167,8 @@ impl Crew {
         step_back(19);
         self.take_turns(&self.queues.encode_signal, |crew| {
             let (site, wish) = crew.next_wish()?;
-            site.load.encoder.encode(&wish, &site.load.store, &site.load.config.encodings);
+            let load = &site.load;
+            load.encoder.encode(&wish, &load.store, &load.versions, &load.config.encodings);
             Some(())
         });
     }

@@ -15,6 +15,7 @@ mod class;
 mod config;
 mod content;
 mod crew;
+mod dictionary;
 mod errand;
 mod front;
 mod https;
@@ -41,11 +42,12 @@ mod status;
 
 pub use admin::{Admin, MoreMetrics, Now, Page, Pages};
 pub use config::{
-    Attempts, BasicAuth, ClientDemand, Cors, DemandedIdentity, Destination, KnownIdentity, Network, PathRule,
-    ProxyWire, RedirectRule, Scripts, SiteConfig, SiteError, SiteRules,
+    Attempts, BasicAuth, ClientDemand, Cors, DemandedIdentity, Destination, Dictionary, KnownIdentity,
+    Network, PathRule, ProxyWire, RedirectRule, Scripts, SiteConfig, SiteError, SiteRules,
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
+pub use dictionary::DictionaryFigures;
 pub use front::{Front, FrontParts};
 pub use https::HttpsHosts;
 pub use live::{

@@ -45,6 +45,18 @@ pub const BROTLI_WINDOW_LOG_MAX: i32 = 22;
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Most hints from workers that wait to be seen by the encoder; further ones are dropped, being hints.
 pub const ENCODER_HINTS_MAX: usize = 1024;
+/// Versions of one path that are known as dictionaries: the current one and the last four before it.
+pub const VERSIONS_OF_PATH_MAX: usize = 5;
+/// Versions of a pattern of paths that are known: a bundle of each release, and some of them at once.
+pub const VERSIONS_OF_PATTERN_MAX: usize = 32;
+/// Paths or patterns whose versions are known, per site: some hundred bytes each.
+pub const DICTIONARY_FAMILIES_MAX: usize = 65_536;
+/// Differences that are held of one path or pattern; then those are let go, and made again when asked for.
+pub const DIFFERENCES_PER_FAMILY_MAX: usize = 64;
+/// Most differences that wait to be made, per site; further ones are asked for by the next request.
+pub const DIFFERENCES_WANTED_MAX: usize = 256;
+/// Part of the budget that former versions and differences may take at most; they give way before all else.
+pub const SPARE_BUDGET_PART: u64 = 4;
 /// Listings above this size in bytes are encoded quickly, as they are made: they change with every file, and
 /// at the best ratio take seconds to encode.
 pub const ENCODED_LISTING_BYTES_MAX: usize = 64 * 1024;

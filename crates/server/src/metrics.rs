@@ -3,6 +3,7 @@
 //! It reads what workers count and content threads hold. It must never take a lock that a request may want,
 //! nor give a label whose values a peer can choose.
 
+mod dictionary;
 mod exposition;
 mod fabric;
 mod families;

@@ -168,7 +168,8 @@ fn answer_part(
     answer.pieces(Status::PARTIAL_CONTENT, &fields, [representation.piece(range)])
 }
 
-fn conditions<'a>(request: &Request<'a>) -> Conditions<'a> {
+/// The fields that make a request conditional.
+pub(crate) fn conditions<'a>(request: &Request<'a>) -> Conditions<'a> {
     Conditions {
         if_match: list(request, request.if_match(), Request::IF_MATCH, b"if-match"),
         if_none_match: list(request, request.if_none_match(), Request::IF_NONE_MATCH, b"if-none-match"),

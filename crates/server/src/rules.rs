@@ -6,6 +6,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod auth;
+pub(crate) mod dictionary;
 pub(crate) mod glob;
 mod hashing;
 mod hints;
@@ -28,6 +29,7 @@ use crate::content::branches::prefix_of;
 use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
 use attempts::Tries;
 use auth::Auth;
+use dictionary::DictionaryRule;
 use glob::Glob;
 pub use hashing::{Hashing, SALT_BYTES, hash_password};
 use line::Lines;
@@ -72,6 +74,7 @@ struct Rule {
     clients: Option<Option<Arc<DemandedIdentity>>>,
     auth: Option<Option<Arc<Auth>>>,
     sharing: Option<Option<Arc<Sharing>>>,
+    dictionary: Option<Option<Arc<DictionaryRule>>>,
 }
 
 /// A redirect, ready to be applied.
@@ -106,6 +109,8 @@ pub(crate) struct Ruling {
     pub(crate) auth: Option<Arc<Auth>>,
     /// Which origins may read it.
     pub(crate) sharing: Option<Arc<Sharing>>,
+    /// To which former answers later ones are told as differences: only where everybody gets the same.
+    pub(crate) dictionary: Option<Arc<DictionaryRule>>,
     /// The application that answers.
     pub(crate) proxy: Option<Arc<Destination>>,
     /// Whether what it answers says how long that took.
@@ -193,6 +198,11 @@ impl Rules {
         self.paths.iter().rev().find_map(of_rule)
     }
 
+    /// Whether any answer is told as a dictionary.
+    pub(crate) fn have_dictionary(&self) -> bool {
+        self.paths.iter().any(|rule| matches!(rule.dictionary, Some(Some(_))))
+    }
+
     /// Key of the file that is the page of a status.
     pub(crate) fn error_page(&self, status: Status) -> Option<&[u8]> {
         let page = self.error_pages.iter().find(|(code, _)| *code == status.code())?;
@@ -252,6 +262,7 @@ impl Rules {
         ruling.early_hints = hints::lines(said_hints, lines.value("link")).into();
         ruling.redirect = matched.1.map(|index| Arc::clone(&self.redirects[index]));
         ruling.cache_control = lines.take("cache-control").map(String::into_boxed_str);
+        ruling.settle_dictionary();
         let mut text = lines.text();
         text.push_str(ruling.sharing.as_ref().map_or("", |sharing| sharing.lines_for_all()));
         ruling.lines = text.into();
@@ -285,6 +296,12 @@ impl Rule {
         hints::check(rule.early_hints.as_deref().unwrap_or_default()).map_err(fault)?;
         let auth = said(&rule.basic_auth, Auth::new).map_err(fault)?;
         let sharing = said(&rule.cors, Sharing::new).map_err(fault)?;
+        let dictionary = said(&rule.dictionary, DictionaryRule::new).map_err(fault)?;
+        let is_kept = rule.cache_control.as_deref().is_none_or(|value| !dictionary::is_kept_by_nobody(value));
+        if matches!(dictionary, Some(Some(_))) && !is_kept {
+            let text = "dictionary: no browser keeps one under this cache_control; write `max-age=...`";
+            return Err(fault(text.to_owned()));
+        }
         let tries = rule.attempts.as_ref().map(|said| said.as_ref().map(Tries::new).transpose());
         let tries = tries.transpose().map_err(fault)?;
         if rule.folder.is_some() && prefix_of(&rule.pattern).is_none() {
@@ -293,7 +310,7 @@ impl Rule {
         let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
         let clients = rule.clients.as_ref().map(|demanded| demanded.clone().map(Arc::new));
         let proxy = rule.proxy.as_ref().map(|said| said.clone().map(Arc::new));
-        Ok(Self { glob, rule: rule.clone(), tries, proxy, allow, deny, clients, auth, sharing })
+        Ok(Self { glob, rule: rule.clone(), tries, proxy, allow, deny, clients, auth, sharing, dictionary })
     }
 
     fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
@@ -316,6 +333,22 @@ impl Rule {
         ruling.proxy = self.proxy.clone().unwrap_or(ruling.proxy.take());
         ruling.auth = self.auth.clone().unwrap_or(ruling.auth.take());
         ruling.sharing = self.sharing.clone().unwrap_or(ruling.sharing.take());
+        ruling.dictionary = self.dictionary.clone().unwrap_or(ruling.dictionary.take());
+    }
+}
+
+impl Ruling {
+    /// Leaves a dictionary only where everybody gets the same answer, and browsers keep it; says how long
+    /// they do where no rule does.
+    fn settle_dictionary(&mut self) {
+        let is_for_some =
+            self.deny || !self.networks.is_empty() || self.clients.is_some() || self.auth.is_some();
+        let is_kept = self.cache_control.as_deref().is_none_or(|value| !dictionary::is_kept_by_nobody(value));
+        if is_for_some || self.redirect.is_some() || !is_kept {
+            self.dictionary = None;
+        } else if self.dictionary.is_some() && self.cache_control.is_none() {
+            self.cache_control = Some(dictionary::CACHE_CONTROL.into());
+        }
     }
 }
 

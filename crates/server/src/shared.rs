@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use staunch_engine::{Address, FileStamp, Notice};
 
 use crate::checks::{Asker, Checks, Excess};
-use crate::config::{SiteConfig, SiteError, SiteRules};
+use crate::config::{ClientDemand, SiteConfig, SiteError, SiteRules};
 use crate::content::branches::{Branch, Branches};
 use crate::content::encoder::Encoder;
 use crate::content::entry::Entry;
@@ -21,8 +21,10 @@ use crate::content::mime::MediaTypes;
 use crate::content::path::{FolderNow, Root, stamp_of_name};
 use crate::content::signal::Signal;
 use crate::content::store::Store;
+use crate::content::versions::Versions;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
+use crate::dictionary::DictionaryCounts;
 use crate::limits::{ENCODED_FILE_BYTES_MAX, HELD_FILE_BUDGET_PART};
 use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX, LOOK_AGAIN_S};
 use crate::looks::{Look, LookJob, Looks};
@@ -105,6 +107,8 @@ pub(crate) struct SiteShared {
     pub(crate) load: Load,
     pub(crate) walk: Walk,
     pub(crate) problems: Problems,
+    /// Differences that were asked for and sent.
+    pub(crate) dictionary: DictionaryCounts,
     queues: Arc<Queues>,
     /// Files of users, as they were read.
     users: Vec<(PathBuf, Option<FileStamp>)>,
@@ -174,6 +178,7 @@ impl SiteShared {
         let users = users_of(&config.rules);
         let close = |what: &str| troubles.push(format!("site {}: {what}: nobody comes in", config.title()));
         let rules = rules::with_users_files(&config.rules, may_be_closed.then_some(close)).map_err(fault)?;
+        let rules = for_clients(rules, config.clients);
         let told =
             SiteConfig { rules, hosts: Vec::new(), canonical_host: None, default: false, ..config.clone() };
         let was_closed = |folder: &Path| current.iter().any(|one| one.load.branches.have_closed(folder));
@@ -199,12 +204,26 @@ impl SiteShared {
                 Arc::clone(&queues.encode_signal),
                 ENCODED_FILE_BYTES_MAX.min(config.cache_bytes_max / HELD_FILE_BUDGET_PART),
             ),
+            versions: Versions::default(),
             rules,
         };
         let (walk, queues) = (Walk::default(), Arc::clone(queues));
         let (looked_ms, is_gone) = (AtomicU64::new(0), AtomicBool::new(false));
         let (problems, title) = (Problems::new(), config.title());
-        Ok(Arc::new(Self { told, load, walk, problems, queues, users, troubles, looked_ms, is_gone, title }))
+        let dictionary = DictionaryCounts::default();
+        Ok(Arc::new(Self {
+            told,
+            load,
+            walk,
+            problems,
+            dictionary,
+            queues,
+            users,
+            troubles,
+            looked_ms,
+            is_gone,
+            title,
+        }))
     }
 
     /// Whether an entry may be used without a look at the disk. What is used for long is looked at meanwhile.
@@ -312,6 +331,7 @@ impl SiteShared {
     /// The progress of preparation, as metrics tell it. A site without names is called `default`.
     pub(crate) fn figures(&self) -> SiteFigures {
         let (progress, config) = (self.progress(), &self.load.config);
+        let has_dictionary = self.load.rules.as_ref().is_some_and(Rules::have_dictionary);
         SiteFigures {
             name: config.hosts.first().map_or("default", String::as_str).to_owned(),
             files: progress.files as u64,
@@ -319,6 +339,7 @@ impl SiteShared {
             encodings: progress.encodings_done as u64,
             held_bytes: progress.bytes_held,
             budget_bytes: config.cache_bytes_max,
+            dictionary: has_dictionary.then(|| self.dictionary.figures()),
             walked: self.walk.is_done(),
             done: progress.done,
         }
@@ -330,6 +351,15 @@ impl SiteShared {
         self.walk.give_up();
         self.load.store.close();
     }
+}
+
+/// The rules of a site that asks this of its clients: where each must be known, nothing is for everybody, and so
+/// nothing is told as a dictionary.
+fn for_clients(mut rules: SiteRules, clients: Option<ClientDemand>) -> SiteRules {
+    if clients.is_some_and(|demand| demand.is_required) {
+        rules.paths.iter_mut().for_each(|rule| rule.dictionary = None);
+    }
+    rules
 }
 
 /// The files of users that rules name, as they are now.

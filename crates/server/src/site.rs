@@ -8,6 +8,7 @@
 //! path), `permit` (whether it may be shown), `represent` (in which encoding), `reply` (content, redirect or
 //! problem). What an application answers goes another way (`pass_on`, and `run` where it runs scripts).
 
+mod differ;
 mod pass_on;
 mod permit;
 mod reply;
@@ -34,6 +35,8 @@ pub(crate) struct Site {
     pub(crate) shared: Arc<SiteShared>,
     /// Memory for decoded paths, used again and again.
     scratch: Vec<u8>,
+    /// Memory for keys of differences, used again and again.
+    difference_key: Vec<u8>,
     accepted: Accepted,
     permission: Permission,
 }
@@ -49,7 +52,8 @@ impl Site {
     /// A worker's part of this site.
     pub(crate) fn new(shared: Arc<SiteShared>) -> Self {
         let accepted = Accepted { value: None, preference: Preference::IDENTITY_ONLY };
-        Self { shared, scratch: Vec::new(), accepted, permission: Permission::default() }
+        let permission = Permission::default();
+        Self { shared, scratch: Vec::new(), difference_key: Vec::new(), accepted, permission }
     }
 
     /// See [`staunch_engine::Handler::handle`].

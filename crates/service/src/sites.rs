@@ -7,13 +7,14 @@ use staunch_config::groups::{BasicAuth, Certificates, ClientAuth, Cors, PathRule
 use staunch_config::syntax::access::{AllowedClients, ClientName, Denied};
 use staunch_config::syntax::attempt::Try;
 use staunch_config::syntax::choice::{ClientAuthMode, Coding, RequestClass};
+use staunch_config::syntax::dictionary::Dictionary as DictionaryOf;
 use staunch_config::syntax::text::AddressBlock;
 use staunch_config::units::{Application, Wire};
 use staunch_config::{Config, Site};
 use staunch_engine::PlaceClass;
 use staunch_server::{
-    Attempts, ClientDemand, DemandedIdentity, Destination, Encoding, KnownIdentity, Network, ProxyWire,
-    RedirectRule, Scripts, SiteConfig, SiteRules,
+    Attempts, ClientDemand, DemandedIdentity, Destination, Dictionary, Encoding, KnownIdentity, Network,
+    ProxyWire, RedirectRule, Scripts, SiteConfig, SiteRules,
 };
 
 /// All sites of the settings.
@@ -139,6 +140,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         server_timing: rule.server_timing,
         folder: rule.root.clone(),
         class: rule.class.map(class),
+        dictionary: rule.dictionary.as_ref().map(dictionary),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }
@@ -159,6 +161,14 @@ fn clients(allowed: &AllowedClients) -> DemandedIdentity {
     match allowed {
         AllowedClients::Verified => DemandedIdentity::Any,
         AllowedClients::OneOf(all) => DemandedIdentity::OneOf(all.iter().map(known).collect()),
+    }
+}
+
+fn dictionary(of: &DictionaryOf) -> Option<Dictionary> {
+    match of {
+        DictionaryOf::Off => None,
+        DictionaryOf::Own => Some(Dictionary::Own),
+        DictionaryOf::Pattern(pattern) => Some(Dictionary::Pattern(pattern.clone())),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::syntax::access::{AllowedClients, ClientCertificate, Denial, Denied};
 use crate::syntax::application::Servers;
 use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff, RequestClass};
+use crate::syntax::dictionary::{Dictionary, DictionaryOf};
 use crate::syntax::text::{Block, FarFolder, FilePath, Folder, ScriptName, Size, Time, Words, Work};
 use crate::syntax::web::{
     Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
@@ -206,6 +207,11 @@ group! {
     /// `off` lets none, whatever an earlier rule says.
     cors: OrInherit<OrOff<Inline<Cors>>> = Some("inherit"), File, reload,
         "{ origins = [\"https://app.example.org\"] }";
+    /// Tell new versions as the difference to what a browser has
+    /// `true`: to former versions of the same path. A pattern such as `/assets/app.*.js`: to other files of it,
+    /// for names that change with the content. Only what everybody may see, and by HTTPS; how long a browser
+    /// keeps a version is said by `cache_control`. See `docs/dictionaries.md`.
+    dictionary: OrInherit<DictionaryOf> = Some("inherit"), File, reload, "\"/assets/app.*.js\"";
     /// Burn so much processor time for each answer, to rehearse overload
     response_work: OrInherit<Work> = Some("inherit"), File, reload, "\"300us\"";
 }
@@ -307,6 +313,7 @@ fn of_a_path(rule: &PathRule) -> Conflict {
         .or_else(|| no_client(rule))
         .or_else(|| no_link(rule))
         .or_else(|| order_of(rule.attempts.as_ref()?))
+        .or_else(|| dictionary_of_nobody(rule))
 }
 
 /// A folder stands below a path, which is said without a star.
@@ -331,6 +338,18 @@ fn no_link(rule: &PathRule) -> Conflict {
     };
     let wrong = rule.early_hints.as_ref()?.as_ref()?.iter().find(|link| !is_link(link))?;
     Some(("early_hints", format!("{wrong:?} is no link: write \"</app.css>; rel=preload; as=style\"")))
+}
+
+fn dictionary_of_nobody(rule: &PathRule) -> Conflict {
+    let dictionary = rule.dictionary.as_ref().filter(|dictionary| **dictionary != Dictionary::Off)?;
+    if matches!(dictionary, Dictionary::Pattern(pattern) if !pattern.starts_with('/')) {
+        return Some(("dictionary", "a pattern of whole paths is told to browsers: it begins with /".into()));
+    }
+    let mut words = rule.cache_control.as_deref()?.split(',').map(str::trim);
+    let nobody =
+        words.find(|word| ["no-cache", "no-store"].iter().any(|not| word.eq_ignore_ascii_case(not)))?;
+    let text = format!("no browser keeps a dictionary under {nobody}: write `max-age=...` or leave it out");
+    Some(("cache_control", text))
 }
 
 fn no_client(rule: &PathRule) -> Conflict {

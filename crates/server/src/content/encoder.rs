@@ -9,6 +9,8 @@ use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use staunch_dictionary::Hash;
+
 use super::encode;
 use super::entry::{Content, Entry, FileBody};
 use super::negotiate::Encoding;
@@ -16,7 +18,8 @@ use super::prepare;
 use super::signal::Signal;
 use super::source::read_still;
 use super::store::{Room, Store};
-use crate::limits::ENCODER_HINTS_MAX;
+use super::versions::Versions;
+use crate::limits::{DIFFERENCES_WANTED_MAX, ENCODER_HINTS_MAX};
 
 /// The order in which content of a site is encoded.
 #[derive(Debug)]
@@ -34,10 +37,17 @@ pub(crate) struct Encoder {
 pub(crate) struct Wish {
     key: Arc<[u8]>,
     room: Room,
+    /// The version to which the difference is wished, if not an encoding.
+    dictionary: Option<Hash>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// Differences asked for, in the order of the asking; each once. They are soon done, and made in turn
+    /// with the rest.
+    differences: VecDeque<(Arc<[u8]>, Hash)>,
+    /// Whether the last that was taken is a difference.
+    was_difference: bool,
     /// Asked for, in the order of the asking; each key once.
     wanted: VecDeque<Arc<[u8]>>,
     wanted_once: HashSet<Arc<[u8]>>,
@@ -87,17 +97,35 @@ impl Encoder {
         }
     }
 
+    /// A worker says that a difference to a version would have been the answer. Never waits.
+    #[cold]
+    pub(crate) fn ask_for_difference(&self, key: &Arc<[u8]>, dictionary: Hash) {
+        let Ok(mut state) = self.state.try_lock() else { return };
+        let is_wanted = state.differences.iter().any(|(path, hash)| *hash == dictionary && path == key);
+        if !is_wanted && state.differences.len() < DIFFERENCES_WANTED_MAX {
+            state.differences.push_back((Arc::clone(key), dictionary));
+            drop(state);
+            self.signal.ring();
+        }
+    }
+
     /// What is to be done next, if anything.
     pub(crate) fn take(&self) -> Option<Wish> {
         let mut state = self.lock();
-        let (key, room) = state.take()?;
+        let wish = match state.was_difference {
+            true => state.take().or_else(|| state.take_difference()),
+            false => state.take_difference().or_else(|| state.take()),
+        }?;
+        state.was_difference = wish.dictionary.is_some();
         state.busy += 1;
-        Some(Wish { key, room })
+        Some(wish)
     }
 
     /// Does what was taken.
-    pub(crate) fn encode(&self, wish: &Wish, store: &Store, order: &[Encoding]) {
-        if let Some(entry) = store.get(&wish.key).filter(|entry| !entry.is_settled()) {
+    pub(crate) fn encode(&self, wish: &Wish, store: &Store, versions: &Versions, order: &[Encoding]) {
+        if let Some(dictionary) = &wish.dictionary {
+            versions.make(store, &wish.key, dictionary);
+        } else if let Some(entry) = store.get(&wish.key).filter(|entry| !entry.is_settled()) {
             self.encode_entry(store, entry, order, wish.room);
         }
         self.lock().busy -= 1;
@@ -111,7 +139,7 @@ impl Encoder {
     /// Whether there is nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
-        state.wanted.is_empty() && state.others.is_empty() && state.busy == 0
+        state.differences.is_empty() && state.wanted.is_empty() && state.others.is_empty() && state.busy == 0
     }
 
     /// Makes what is missing, one encoding after the other, the quickest first; each is used as soon as it is
@@ -163,12 +191,17 @@ impl State {
         }
     }
 
-    fn take(&mut self) -> Option<(Arc<[u8]>, Room)> {
+    fn take(&mut self) -> Option<Wish> {
         if let Some(key) = self.wanted.pop_front() {
             self.wanted_once.remove(&key);
-            return Some((key, Room::Made));
+            return Some(Wish { key, room: Room::Made, dictionary: None });
         }
-        self.others.pop().map(|Reverse((_, key))| (key, Room::Found))
+        self.others.pop().map(|Reverse((_, key))| Wish { key, room: Room::Found, dictionary: None })
+    }
+
+    fn take_difference(&mut self) -> Option<Wish> {
+        let (key, dictionary) = self.differences.pop_front()?;
+        Some(Wish { key, room: Room::Made, dictionary: Some(dictionary) })
     }
 }
 

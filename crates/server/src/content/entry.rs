@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use staunch_dictionary::Hash;
 use staunch_engine::{FilePart, FileStamp, Piece, Slice};
 
 use super::fields::{LINE_END, Layout};
@@ -13,8 +14,8 @@ use super::negotiate::PLACES;
 use super::range::ByteRange;
 use crate::rules::Ruling;
 
-/// Rings of the store that an entry may stand in at once: that of bytes and that of files.
-pub(crate) const RINGS: usize = 2;
+/// Rings of the store that an entry may stand in: that of bytes and that of files, or that of what is spare.
+pub(crate) const RINGS: usize = 3;
 
 /// The content that the store holds for a path.
 #[derive(Debug)]
@@ -52,6 +53,28 @@ pub(crate) enum Kind {
     Folder,
     /// A script, which an application runs.
     Script,
+    /// At no path: a version of content.
+    Version(KnownVersion),
+    /// At no path: a difference that would gain nothing.
+    NoDifference,
+}
+
+/// Words that are told of content that is a dictionary.
+#[derive(Debug)]
+pub(crate) struct OfferedDictionary {
+    /// Hash of the identity.
+    pub(crate) hash: Hash,
+    /// Value of Use-As-Dictionary.
+    pub(crate) offer: Box<str>,
+}
+
+/// Where the bytes of a version are.
+#[derive(Debug)]
+pub(crate) enum KnownVersion {
+    /// In the content of this path, as long as that has the version's hash.
+    Current(Arc<[u8]>),
+    /// Here: the content was changed or removed.
+    Former(Representation),
 }
 
 /// A body in its representations.
@@ -67,6 +90,8 @@ pub(crate) struct Content {
     pub(crate) vary: Option<&'static str>,
     /// Hash of the stamps of side files, 0 if there are none: a change there is a change here.
     pub(crate) side_files: u64,
+    /// Words told of it if it is a dictionary.
+    pub(crate) told: Option<Arc<OfferedDictionary>>,
 }
 
 /// What all representations of one content have in common.
@@ -78,6 +103,8 @@ pub(crate) struct Common<'a> {
     pub(crate) modified_unix_s: Option<i64>,
     /// Value of Vary, if any.
     pub(crate) vary: Option<&'static str>,
+    /// Value of Use-As-Dictionary, if any.
+    pub(crate) offer: Option<&'a str>,
     /// What rules add.
     pub(crate) ruling: Option<&'a Ruling>,
 }
@@ -152,6 +179,14 @@ impl Entry {
         }
     }
 
+    /// Bytes of a former version that it holds.
+    fn former_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Version(KnownVersion::Former(former)) => former.block.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether it keeps a file open.
     pub(crate) fn keeps_file(&self) -> bool {
         self.content()
@@ -171,9 +206,11 @@ impl Entry {
         const PLACES_IN_STORE: usize = 16 + 8 + 32;
         let content = self.content().map_or(0, |content| {
             let blocks = content.representations.iter().flatten().map(|one| one.block.len() + 16);
-            blocks.sum::<usize>() + content.media.held_bytes()
+            let told =
+                content.told.as_ref().map_or(0, |told| size_of::<OfferedDictionary>() + told.offer.len());
+            blocks.sum::<usize>() + content.media.held_bytes() + told
         });
-        (size_of::<Self>() + self.key.len() + PLACES_IN_STORE + content) as u64
+        (size_of::<Self>() + self.key.len() + PLACES_IN_STORE + content + self.former_bytes()) as u64
     }
 }
 
@@ -187,6 +224,7 @@ impl Content {
             modified_unix_s,
             vary,
             side_files: 0,
+            told: None,
         }
     }
 
@@ -202,7 +240,8 @@ impl Content {
 
     /// What all representations have in common.
     pub(crate) fn common<'a>(&'a self, ruling: Option<&'a Ruling>) -> Common<'a> {
-        Common { media: &self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
+        let offer = self.told.as_ref().map(|told| &*told.offer);
+        Common { media: &self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, offer, ruling }
     }
 
     /// The representation without an encoding.
@@ -242,6 +281,12 @@ impl Representation {
     /// The fields of a 304 (RFC 9110, section 15.4.5).
     pub(crate) fn fields_not_modified(&self) -> &[u8] {
         &self.fields()[usize::from(self.layout.tail)..]
+    }
+
+    /// The fields of a 304 to a client that has the content under another entity tag.
+    pub(crate) fn fields_not_modified_as(&self, etag: &[u8]) -> Vec<u8> {
+        let before = &self.block[usize::from(self.layout.tail)..usize::from(self.layout.etag)];
+        [before, etag, LINE_END].concat()
     }
 
     /// The entity tag with its quotes.

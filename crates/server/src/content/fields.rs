@@ -3,6 +3,7 @@
 //! The order is chosen so that every other response is cut from the same bytes: a 304 is the tail alone, a
 //! 206 replaces what stands in front.
 //! ```text
+//! Use-As-Dictionary                             of a whole answer alone
 //! Content-Length: 5000                          replaced by a part's own
 //! Content-Type: text/html; charset=utf-8        replaced when several parts are sent
 //! Content-Encoding, Last-Modified, Accept-Ranges, X-Content-Type-Options     rest: what a 206 keeps
@@ -39,8 +40,8 @@ pub(crate) struct Description<'a> {
     pub(crate) length_bytes: u64,
     /// Value of Content-Type.
     pub(crate) media: &'a str,
-    /// The content coding, if one was applied.
-    pub(crate) encoding: Option<Encoding>,
+    /// Name of the content coding, if one was applied.
+    pub(crate) coding: Option<&'static str>,
     /// Time of modification in seconds since 1970, if it may be told.
     pub(crate) modified_unix_s: Option<i64>,
     /// The entity tag with its quotes.
@@ -48,6 +49,8 @@ pub(crate) struct Description<'a> {
     /// Value of Vary, if the answer depends on fields of the request. It stands in every representation, also
     /// where only the identity exists so far (RFC 9110, section 12.5.5).
     pub(crate) vary: Option<&'a str>,
+    /// Value of Use-As-Dictionary, if the answer is one.
+    pub(crate) offer: Option<&'a str>,
     /// What rules add.
     pub(crate) ruling: Option<&'a Ruling>,
 }
@@ -60,12 +63,15 @@ const CACHE_CONTROL: &str = "no-cache";
 pub(crate) fn write(out: &mut Vec<u8>, description: &Description<'_>) -> Layout {
     let start = out.len();
     let here = |out: &Vec<u8>| (out.len() - start) as u16;
+    if let Some(offer) = description.offer {
+        field(out, "Use-As-Dictionary", offer.as_bytes());
+    }
     field(out, "Content-Length", itoa::Buffer::new().format(description.length_bytes).as_bytes());
     let content_type = here(out);
     field(out, "Content-Type", description.media.as_bytes());
     let rest = here(out);
-    if let Some(encoding) = description.encoding {
-        field(out, "Content-Encoding", encoding.name().as_bytes());
+    if let Some(coding) = description.coding {
+        field(out, "Content-Encoding", coding.as_bytes());
     }
     let mut modified = 0;
     if let Some(date) = description.modified_unix_s.and_then(date) {
@@ -126,16 +132,18 @@ mod tests {
         let description = Description {
             length_bytes: 12,
             media: "text/css",
-            encoding: Some(Encoding::Brotli),
+            coding: Some("br"),
             modified_unix_s: Some(784_111_777),
             etag: &etag,
             vary: Some("Accept-Encoding"),
+            offer: Some("match=\"/a\""),
             ruling: None,
         };
         let layout = write(&mut out, &description);
         let fields = &out[6..];
         let at = |offset: u16| std::str::from_utf8(&fields[usize::from(offset)..]).unwrap();
         assert_eq!(fields.len(), usize::from(layout.end));
+        assert!(at(0).starts_with("Use-As-Dictionary: match=\"/a\"\r\nContent-Length: 12\r\nContent-Type: "));
         assert!(at(layout.content_type).starts_with("Content-Type: text/css\r\n"));
         assert!(at(layout.rest).starts_with("Content-Encoding: br\r\nLast-Modified: "));
         assert!(at(layout.modified).starts_with("Sun, 06 Nov 1994 08:49:37 GMT\r\n"));

@@ -13,20 +13,22 @@ mod tries;
 
 use std::sync::Arc;
 
+use staunch_dictionary::Hash;
 use staunch_engine::FileStamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::branches::Branches;
 use super::encoder::Encoder;
-use super::entry::{Common, Content, Entry, Kind};
+use super::entry::{Common, Content, Entry, Kind, OfferedDictionary};
 use super::folder::Variant;
 use super::freshness::Freshness;
 use super::mime::MediaTypes;
 use super::negotiate::Encoding;
 use super::path::{Opened, Refusal, Root, folder_of};
 use super::prepare;
-use super::source::{read_once, since_1970, source_of};
+use super::source::{FileSource, read_once, since_1970, source_of};
 use super::store::{Room, Store, Ticket};
+use super::versions::Versions;
 use super::watch::Watch;
 use super::{encode, fields, listing, mime};
 use crate::config::SiteConfig;
@@ -48,6 +50,8 @@ pub(crate) enum Outcome {
 
 /// The value of Vary where encodings may exist.
 const VARY_ENCODING: &str = "Accept-Encoding";
+/// Its value where differences may exist.
+const VARY_DICTIONARY: &str = "Accept-Encoding, Available-Dictionary";
 
 /// Of what is answered by another path: that has its own.
 const NO_STAMP: FileStamp = FileStamp { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
@@ -60,6 +64,7 @@ pub(crate) struct Load {
     pub(crate) store: Store,
     pub(crate) watch: Watch,
     pub(crate) encoder: Encoder,
+    pub(crate) versions: Versions,
     pub(crate) rules: Option<Rules>,
     pub(crate) types: MediaTypes,
 }
@@ -165,7 +170,13 @@ impl Load {
             false => (&mime::HTML, listing::html(folder, &entries, order, descending)),
         };
         let vary = if self.config.encodings.is_empty() { "Accept" } else { "Accept, Accept-Encoding" };
-        let common = Common { media, modified_unix_s: None, vary: Some(vary), ruling: job.ruling.as_deref() };
+        let common = Common {
+            media,
+            modified_unix_s: None,
+            vary: Some(vary),
+            offer: None,
+            ruling: job.ruling.as_deref(),
+        };
         let mut content = Content::of_identity(&common, prepare::held(&common, None, &body));
         if is_long_listing(job.key, &content) && !self.config.no_cache {
             for &encoding in &self.config.encodings {
@@ -252,10 +263,40 @@ impl Load {
         if is_encoded {
             entry.settle();
         }
-        if self.store.insert(job.ticket, &entry, job.room) && !is_encoded {
-            self.encoder.add(&entry, &self.config.encodings, job.room);
+        let before = self.store.get(job.key);
+        if self.store.insert(job.ticket, &entry, job.room) {
+            self.note_version(before.as_deref(), &entry);
+            if !is_encoded {
+                self.encoder.add(&entry, &self.config.encodings, job.room);
+            }
         }
         Outcome::Entry(entry)
+    }
+
+    /// Keeps what an entry has replaced as a former version, if it is a dictionary.
+    fn note_version(&self, before: Option<&Entry>, entry: &Entry) {
+        if entry.content().is_some_and(|content| content.told.is_some()) {
+            self.versions.note(&self.store, entry);
+        }
+        if let Some(before) = before {
+            self.keep_former(before, Some(entry));
+        }
+    }
+
+    /// Keeps an entry that is no longer current as a former version, if it is a dictionary and `next` is
+    /// another.
+    fn keep_former(&self, entry: &Entry, next: Option<&Entry>) {
+        let hash = |entry: &Entry| Some(entry.content()?.told.as_ref()?.hash);
+        if hash(entry).is_some() && hash(entry) != next.and_then(hash) {
+            self.versions.keep_former(&self.store, entry);
+        }
+    }
+
+    /// Removes what has changed; if it is a dictionary, it is a former version now.
+    fn remove(&self, key: &[u8]) {
+        if let Some(entry) = self.store.remove(key) {
+            self.keep_former(&entry, None);
+        }
     }
 
     fn content(
@@ -269,16 +310,28 @@ impl Load {
         let media = &self.types.of_name(job.key);
         let varies = !self.config.encodings.is_empty() && (media.encodable || !sides.is_empty());
         let stamp = *source.stamp();
-        let vary = varies.then_some(VARY_ENCODING);
-        let common = Common { media, modified_unix_s: modified(&stamp), vary, ruling: job.ruling.as_deref() };
+        let told = self.told(job, &source);
+        let vary = if told.is_some() { Some(VARY_DICTIONARY) } else { varies.then_some(VARY_ENCODING) };
+        let offer = told.as_ref().map(|told| &*told.offer);
+        let (modified_unix_s, ruling) = (modified(&stamp), job.ruling.as_deref());
+        let common = Common { media, modified_unix_s, vary, offer, ruling };
         let mut content = Content::of_identity(&common, source.representation(&common, None));
         content.side_files = side_files;
+        content.told.clone_from(&told);
         for (encoding, side) in sides {
             let representation =
                 source_of(side, self.held_file_bytes_max())?.representation(&common, Some(encoding));
             content.representations[encoding.place()] = Some(representation);
         }
         Ok((content, stamp))
+    }
+
+    /// Words told of content that is a dictionary: only of what is held, and not empty.
+    fn told(&self, job: &Job<'_>, source: &FileSource) -> Option<Arc<OfferedDictionary>> {
+        let rule = job.ruling.as_deref()?.dictionary.as_deref()?;
+        let FileSource::Read(bytes, _) = source else { return None };
+        let offer = rule.offer(job.key, &self.config.index).filter(|_| !bytes.is_empty())?;
+        Some(Arc::new(OfferedDictionary { hash: Hash::of(bytes), offer }))
     }
 
     fn unheld_content(
@@ -289,7 +342,7 @@ impl Load {
     ) -> Result<(Content, FileStamp), Problem> {
         let media = &self.types.of_name(path);
         let stamp = opened.stamp;
-        let common = Common { media, modified_unix_s: modified(&stamp), vary: None, ruling };
+        let common = Common { media, modified_unix_s: modified(&stamp), vary: None, offer: None, ruling };
         let read = if stamp.size_bytes <= UNHELD_READ_BYTES_MAX {
             read_once(&opened.file, &stamp)
         } else {

@@ -15,7 +15,12 @@ use super::negotiate::Encoding;
 /// A representation in memory, with an entity tag from its bytes.
 pub(crate) fn held(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8]) -> Representation {
     let etag = fields::etag(xxh3_128(body), encoding);
-    with_body(common, encoding, body, &etag)
+    with_body(common, encoding.map(Encoding::name), body, &etag)
+}
+
+/// A difference in memory, in the coding of such, under a tag that says what it leads to and what it needs.
+pub(crate) fn difference(common: &Common<'_>, difference: &[u8], etag: &[u8]) -> Representation {
+    with_body(common, Some(staunch_dictionary::CODING), difference, etag)
 }
 
 /// A representation in memory that will be sent once: hashing it would cost more than the tag can save.
@@ -32,7 +37,10 @@ pub(crate) fn in_file(
 ) -> Representation {
     let etag = etag_of_stamp(&stamp, encoding);
     let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL);
-    let layout = fields::write(&mut block, &description(common, encoding, stamp.size_bytes, &etag));
+    let layout = fields::write(
+        &mut block,
+        &description(common, encoding.map(Encoding::name), stamp.size_bytes, &etag),
+    );
     block.extend_from_slice(LINE_END);
     Representation { block: block.into(), layout, file: Some(Box::new(FileBody { file, stamp })) }
 }
@@ -40,9 +48,9 @@ pub(crate) fn in_file(
 /// About how long fields are, in bytes.
 const FIELDS_BYTES_USUAL: usize = 384;
 
-fn with_body(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8], etag: &[u8]) -> Representation {
+fn with_body(common: &Common<'_>, coding: Option<&'static str>, body: &[u8], etag: &[u8]) -> Representation {
     let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL + body.len());
-    let layout = fields::write(&mut block, &description(common, encoding, body.len() as u64, etag));
+    let layout = fields::write(&mut block, &description(common, coding, body.len() as u64, etag));
     block.extend_from_slice(LINE_END);
     block.extend_from_slice(body);
     Representation { block: block.into(), layout, file: None }
@@ -50,12 +58,12 @@ fn with_body(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8], etag:
 
 fn description<'a>(
     common: &Common<'a>,
-    encoding: Option<Encoding>,
+    coding: Option<&'static str>,
     length_bytes: u64,
     etag: &'a [u8],
 ) -> Description<'a> {
-    let Common { media, modified_unix_s, vary, ruling } = *common;
-    Description { length_bytes, media: &media.value, encoding, modified_unix_s, etag, vary, ruling }
+    let Common { media, modified_unix_s, vary, offer, ruling } = *common;
+    Description { length_bytes, media: &media.value, coding, modified_unix_s, etag, vary, offer, ruling }
 }
 
 fn etag_of_stamp(stamp: &FileStamp, encoding: Option<Encoding>) -> Vec<u8> {

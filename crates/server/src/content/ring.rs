@@ -71,6 +71,9 @@ impl Ring {
     /// The next to go: the first behind the hand that was not used since the hand passed, and is not
     /// `spared`. In two rounds every mark is cleared, so `None` means that there is nobody else.
     pub(crate) fn next_victim(&mut self, spared: &Arc<Entry>) -> Option<Arc<Entry>> {
+        if self.held == 0 {
+            return None;
+        }
         for _ in 0..2 * self.places.len() {
             self.hand = (self.hand + 1) % self.places.len();
             if let Some(entry) = &self.places[self.hand]

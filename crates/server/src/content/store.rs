@@ -16,7 +16,8 @@ use std::hash::BuildHasher;
 
 use super::entry::Entry;
 use super::ring::Ring;
-use crate::limits::{OPEN_FILES_MAX, STORE_SHARDS, WALK_BUDGET_SIXTEENTHS};
+use super::spare_keys::is_spare;
+use crate::limits::{OPEN_FILES_MAX, SPARE_BUDGET_PART, STORE_SHARDS, WALK_BUDGET_SIXTEENTHS};
 
 /// A shard of the index: hashes and entries in ascending order of the hashes.
 type Shard = Vec<(u64, Arc<Entry>)>;
@@ -36,6 +37,9 @@ pub(crate) struct Store {
 struct Writer {
     blocks: Ring,
     files: Ring,
+    /// Former versions and differences, which give way before all else.
+    spare: Ring,
+    bytes_max: u64,
     /// How often something was removed from each shard because it changed.
     removals: Vec<u32>,
     entries: usize,
@@ -81,6 +85,8 @@ impl Store {
         let writer = Writer {
             blocks: Ring::new(0, bytes_max),
             files: Ring::new(1, OPEN_FILES_MAX as u64),
+            spare: Ring::new(2, bytes_max / SPARE_BUDGET_PART),
+            bytes_max,
             removals: vec![0; STORE_SHARDS],
             entries: 0,
             closed: false,
@@ -136,12 +142,13 @@ impl Store {
         current && self.put(&mut writer, self.hasher.hash_one(&*new.key), new, room)
     }
 
-    /// Removes what is under a key because it has changed. Reads under way will not be taken in.
-    pub(crate) fn remove(&self, key: &[u8]) -> bool {
+    /// Removes what is under a key because it has changed, and gives it back. Reads under way will not be
+    /// taken in.
+    pub(crate) fn remove(&self, key: &[u8]) -> Option<Arc<Entry>> {
         let hash = self.hasher.hash_one(key);
         let mut writer = self.lock();
         writer.removals[shard_of(hash)] = writer.removals[shard_of(hash)].wrapping_add(1);
-        self.take_out(&mut writer, hash, key).is_some()
+        self.take_out(&mut writer, hash, key)
     }
 
     /// Removes every entry whose key is chosen, because it has changed. No read under way will be taken in.
@@ -187,6 +194,9 @@ impl Store {
 
     fn put(&self, writer: &mut Writer, hash: u64, entry: &Arc<Entry>, room: Room) -> bool {
         let (cost, key) = (entry.cost_bytes(), &*entry.key);
+        if is_spare(key) && !writer.closed && !self.make_spare_room(writer, entry, cost) {
+            return false;
+        }
         if writer.closed
             || !writer.blocks.could_hold(cost)
             || (room == Room::Found && !writer.blocks.has_room(cost, sixteenths(entry)))
@@ -211,14 +221,24 @@ impl Store {
     }
 
     fn make_room(&self, writer: &mut Writer, spared: &Arc<Entry>) {
-        while writer.blocks.is_over() {
-            let Some(victim) = writer.blocks.next_victim(spared) else { break };
+        while writer.is_over() {
+            let spare = writer.spare.next_victim(spared);
+            let Some(victim) = spare.or_else(|| writer.blocks.next_victim(spared)) else { break };
             self.take_out(writer, self.hasher.hash_one(&*victim.key), &victim.key);
         }
         while writer.files.is_over() {
             let Some(victim) = writer.files.next_victim(spared) else { break };
             self.take_out(writer, self.hasher.hash_one(&*victim.key), &victim.key);
         }
+    }
+
+    /// Makes room for what is spare, by what is spare alone.
+    fn make_spare_room(&self, writer: &mut Writer, entry: &Arc<Entry>, cost: u64) -> bool {
+        while !writer.has_spare_room(cost) {
+            let Some(victim) = writer.spare.next_victim(entry) else { return false };
+            self.take_out(writer, self.hasher.hash_one(&*victim.key), &victim.key);
+        }
+        true
     }
 
     fn take_out(&self, writer: &mut Writer, hash: u64, key: &[u8]) -> Option<Arc<Entry>> {
@@ -237,6 +257,9 @@ impl Store {
 impl Writer {
     /// Entries with an open file are counted, those with a body in memory weighed.
     fn take_in(&mut self, entry: &Arc<Entry>) {
+        if is_spare(&entry.key) {
+            return self.spare.add(entry, entry.cost_bytes());
+        }
         if entry.keeps_file() {
             self.files.add(entry, 1);
         }
@@ -247,6 +270,9 @@ impl Writer {
     }
 
     fn forget(&mut self, entry: &Entry) {
+        if is_spare(&entry.key) {
+            return self.spare.remove(entry, entry.cost_bytes());
+        }
         if entry.keeps_file() {
             self.files.remove(entry, 1);
         }
@@ -257,7 +283,15 @@ impl Writer {
     }
 
     fn held_bytes(&self) -> u64 {
-        self.blocks.held()
+        self.blocks.held() + self.spare.held()
+    }
+
+    fn is_over(&self) -> bool {
+        self.held_bytes() > self.bytes_max
+    }
+
+    fn has_spare_room(&self, cost: u64) -> bool {
+        self.spare.has_room(cost, 16) && self.held_bytes().saturating_add(cost) <= self.bytes_max
     }
 }
 

@@ -65,6 +65,20 @@ fn is_later(modified_unix_s: Option<i64>, field: Option<&[u8]>) -> Option<bool> 
     Some(modified > since)
 }
 
+/// The first entity tag of a list, weak or not, for which `matches(tag)` is true.
+pub(crate) fn find_tag<'a>(values: &[&'a [u8]], matches: impl Fn(&[u8]) -> bool) -> Option<&'a [u8]> {
+    values.iter().find_map(|value| {
+        let mut rest = *value;
+        while let Some((tag, _, after)) = next_tag(rest) {
+            if matches(tag) {
+                return Some(tag);
+            }
+            rest = after;
+        }
+        None
+    })
+}
+
 /// Whether a list of entity tags is `*` or has one for which `matches(tag, weak)` is true. Reading stops at
 /// what is no entity tag (RFC 9110, section 8.8.3).
 fn any_matches(values: &[&[u8]], matches: impl Fn(&[u8], bool) -> bool) -> bool {

@@ -6,6 +6,7 @@
 
 use staunch_engine::BOUNDS_NS;
 
+use super::dictionary::dictionaries;
 use super::exposition::Exposition;
 use super::fabric::{FabricFigures, FabricLoad};
 use super::snapshot::{ByReason, HistogramFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
@@ -26,6 +27,7 @@ pub fn text(snapshot: &Snapshot) -> String {
     if let Some(figures) = &snapshot.live {
         live(figures, &mut out);
     }
+    dictionaries(snapshot, &mut out);
     if let Some(figures) = &snapshot.fabric {
         fabric(figures, &mut out);
     }

@@ -10,6 +10,7 @@ use staunch_protocol::Deadline;
 
 use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
+use crate::dictionary::DictionaryFigures;
 use crate::live::LiveFigures;
 use crate::log::LogCounts;
 use crate::proxy::ProxyFigures;
@@ -200,6 +201,9 @@ pub struct SiteFigures {
     pub held_bytes: u64,
     /// Bytes that may be held.
     pub budget_bytes: u64,
+    /// Differences to dictionaries, if any of its answers is one.
+    #[serde(default)]
+    pub dictionary: Option<DictionaryFigures>,
     /// Whether its folder was walked, and every file that has room was loaded.
     #[serde(default)]
     pub walked: bool,

@@ -57,6 +57,14 @@ impl Sharing {
         }
     }
 
+    /// The value of Access-Control-Allow-Origin for a request from this origin, if it is granted anything.
+    pub(crate) fn allowed<'a>(&self, origin: &'a [u8]) -> Option<&'a [u8]> {
+        match &self.origins {
+            None => Some(b"*"),
+            Some(origins) => origins.contains(origin).then_some(origin),
+        }
+    }
+
     /// Appends the lines for a request from this origin. False if it is granted nothing.
     pub(crate) fn grant(&self, origin: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(origins) = &self.origins else { return true };

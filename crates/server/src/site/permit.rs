@@ -40,6 +40,13 @@ impl Site {
         let mut granted = granted(ruling, errand.request);
         granted.extend_from_slice(asked.lines);
         let further = AddedFields { ruling: Some(ruling), granted: &granted };
+        let errand = match ruling.dictionary {
+            Some(_) => match self.reply_with_difference(entry, ruling, further, errand) {
+                Ok(answered) => return answered,
+                Err(errand) => errand,
+            },
+            None => errand,
+        };
         self.reply(entry, asked.path, further, errand)
     }
 

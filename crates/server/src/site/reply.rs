@@ -48,8 +48,10 @@ impl Site {
                 redirect::to_folder(path, errand.request.query, &further.lines(), errand.answer)
             }
             Kind::Folder => self.resolve_folder(path, further, errand),
-            // No application runs it here.
-            Kind::Script => self.refuse(Problem::NotFound, path, errand),
+            // No application runs it here, or it stands at no path.
+            Kind::Script | Kind::Version(_) | Kind::NoDifference => {
+                self.refuse(Problem::NotFound, path, errand)
+            }
         }
     }
 

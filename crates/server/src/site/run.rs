@@ -72,6 +72,7 @@ impl Site {
         match &held {
             Outcome::Entry(entry) => match &entry.kind {
                 Kind::Alias(target) => self.held(target, &errand.answer),
+                Kind::Version(_) | Kind::NoDifference => None,
                 Kind::Content(_) | Kind::Slashless | Kind::Folder | Kind::Script => Some(held),
             },
             Outcome::Problem(_) => Some(held),

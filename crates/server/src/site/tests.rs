@@ -1,6 +1,7 @@
 //! The site as a peer sees it, driven through real sessions.
 
 mod changes;
+mod differences;
 
 use std::time::Duration;
 

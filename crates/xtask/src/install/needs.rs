@@ -115,7 +115,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("busybox"), "busybox", "a shell for such a machine"),
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
     need(Purpose::Test, Probe::Program("xz"), "xz-utils", "unpacks kernels and modules"),
-    need(Purpose::Test, Probe::Program("zstd"), "zstd", "unpacks kernels"),
+    need(Purpose::Test, Probe::Program("zstd"), "zstd", "unpacks kernels, reads differences"),
     need(Purpose::Test, Probe::Program("depmod"), "kmod", "knows what a module needs"),
     need(Purpose::Test, Probe::Program("dkms"), "dkms", "builds the package of modules"),
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),

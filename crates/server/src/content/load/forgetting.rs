@@ -8,21 +8,23 @@ use super::Load;
 use crate::content::folder::Variant;
 use crate::content::negotiate::Encoding;
 use crate::content::path::folder_of;
+use crate::content::spare_keys::is_spare;
 use crate::content::watch::Changes;
+use crate::rules::Rules;
 
 impl Load {
     /// Has everything forgotten that changes touch.
     pub(crate) fn forget(&self, changes: &Changes) {
         let mut listed = HashSet::new();
         for (folder, name) in &changes.names {
-            self.store.remove(&[folder, &name[..]].concat());
+            self.remove(&[folder, &name[..]].concat());
             let side =
                 Encoding::ALL.iter().find_map(|encoding| name.strip_suffix(encoding.extension().as_bytes()));
             if let Some(stem) = side {
-                self.store.remove(&[folder, stem].concat());
+                self.remove(&[folder, stem].concat());
             }
             if self.config.index.iter().any(|index| index.as_bytes() == name) {
-                self.store.remove(folder);
+                self.remove(folder);
                 self.forget_answered_by(folder);
             }
             self.forget_answered_by(&[folder, &name[..]].concat());
@@ -33,20 +35,27 @@ impl Load {
         }
         for folder in listed.into_iter().filter(|folder| !folder.is_empty()) {
             for variant in Variant::all() {
-                self.store.remove(&variant.key(folder));
+                self.remove(&variant.key(folder));
             }
         }
         let tries = self.rules.as_ref().is_some_and(|rules| rules.all_tries().next().is_some());
         if changes.everything || !changes.trees.is_empty() {
             // What is in a tree may answer for paths anywhere.
-            self.store.remove_where(|key| tries || changes.contains_tree_of(key));
+            let is_touched = |key: &[u8]| !is_spare(key) && (tries || changes.contains_tree_of(key));
+            if self.rules.as_ref().is_some_and(Rules::have_dictionary) {
+                let all = self.store.all();
+                all.iter()
+                    .filter(|entry| is_touched(&entry.key))
+                    .for_each(|entry| self.keep_former(entry, None));
+            }
+            self.store.remove_where(is_touched);
         }
     }
 
     /// Has the paths forgotten for which what stands at another may answer, or no longer.
     fn forget_answered_by(&self, changed: &[u8]) {
         for tries in self.rules.iter().flat_map(|rules| rules.all_tries()) {
-            tries.answered_by(changed).for_each(|path| _ = self.store.remove(&path));
+            tries.answered_by(changed).for_each(|path| self.remove(&path));
         }
     }
 }

@@ -6,16 +6,21 @@
 use super::{Load, NO_STAMP, hash_of};
 use crate::content::entry::Entry;
 use crate::content::folder::Variant;
+use crate::content::spare_keys::is_spare;
 
 impl Load {
     /// Has an entry forgotten that is not what stands on the disk.
     pub(crate) fn look_at(&self, entry: &Entry) {
         if !self.is_as_read(entry) {
-            self.store.remove(&entry.key);
+            self.remove(&entry.key);
         }
     }
 
     fn is_as_read(&self, entry: &Entry) -> bool {
+        // What stands at no path is true for ever.
+        if is_spare(&entry.key) {
+            return true;
+        }
         // What another path answers for is found out anew.
         if entry.stamp == NO_STAMP {
             return false;

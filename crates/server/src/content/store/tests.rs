@@ -10,7 +10,7 @@ use staunch_engine::FileStamp;
 const STAMP: FileStamp = FileStamp { device: 1, inode: 2, size_bytes: 3, modified_ns: 4, changed_ns: 5 };
 
 fn entry(key: &str, body_bytes: usize) -> Arc<Entry> {
-    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, ruling: None };
+    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, offer: None, ruling: None };
     let content = Content::of_identity(&common, prepare::held(&common, None, &vec![b'x'; body_bytes]));
     Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::new(true, 0)))
 }
@@ -36,7 +36,7 @@ fn many_keys_find_their_entries() {
     assert!(!holds(&store, "/20000"));
     assert_eq!(store.entries(), 20_000);
     for number in 0..20_000 {
-        assert!(store.remove(format!("/{number}").as_bytes()));
+        assert!(store.remove(format!("/{number}").as_bytes()).is_some());
     }
     assert_eq!((store.entries(), store.held_bytes()), (0, 0));
 }
@@ -62,7 +62,7 @@ fn the_budget_holds_and_the_used_stay() {
 
 /// An entry whose identity is an open file, and which holds an encoding.
 fn encoded_file(key: &str, encoded_bytes: usize) -> Arc<Entry> {
-    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, ruling: None };
+    let common = Common { media: &mime::HTML, modified_unix_s: None, vary: None, offer: None, ruling: None };
     let file = Arc::new(std::fs::File::open("/dev/null").unwrap().into());
     let mut content = Content::of_identity(&common, prepare::in_file(&common, None, file, STAMP));
     if encoded_bytes > 0 {
@@ -106,7 +106,7 @@ fn what_nobody_asked_for_pushes_nobody_out() {
 fn what_was_read_before_a_change_is_not_taken_in() {
     let store = Store::new(1 << 20);
     let ticket = store.ticket(b"/a");
-    assert!(!store.remove(b"/a"));
+    assert!(store.remove(b"/a").is_none());
     assert!(!store.insert(ticket, &entry("/a", 1), Room::Made));
     let ticket = store.ticket(b"/a");
     store.remove_where(|_| false);
