@@ -4,6 +4,7 @@
 //! wait: who owns it gives it publications, requests and the time, and takes a letter for all workers when a
 //! batch is over.
 
+mod differing;
 mod held_back;
 mod holding_back;
 mod memory;
@@ -17,6 +18,7 @@ mod stamping;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub use differing::DifferenceMade;
 pub use publication::{Accepted, Content, Expected, Publication, PublishFault};
 pub use settings::HubSettings;
 
@@ -91,7 +93,8 @@ impl Hub {
             let is_held =
                 |name: &TopicName| held.contains(&(number, name.clone())) && named.insert(name.clone());
             let known = |name: TopicName| Some((hub.shelf.find(&name)?.0, name));
-            let topics = update.topics.into_iter().filter(is_held).filter_map(known).collect();
+            let topics: Box<[_]> = update.topics.into_iter().filter(is_held).filter_map(known).collect();
+            let hash = hub.hash_of(&topics, &update.value, update.private);
             let update = Arc::new(Update {
                 number: update.number,
                 topics,
@@ -103,6 +106,7 @@ impl Hub {
                 private: update.private,
                 stamp: update.stamp.or_else(|| hub.stamp_of_kept(number)),
                 is_foreign: false,
+                hash,
             });
             hub.shelve(&update, &[].into(), now_ms);
         }
@@ -237,6 +241,7 @@ impl Hub {
             .iter()
             .map(|name| (self.topic_of(name, publication.begins_log), name.clone()))
             .collect();
+        let hash = self.hash_of(&topics, &prepared.value, prepared.private);
         let update = Arc::new(Update {
             number,
             topics,
@@ -248,6 +253,7 @@ impl Hub {
             private: prepared.private,
             stamp: publication.stamp.or_else(|| self.stamp_of_own(&publication.topics, number)),
             is_foreign: publication.stamp.is_some(),
+            hash,
         });
         let made = self.encoder.make(self.epoch, &update, self.holdings.forms());
         self.news.push(News::Update(update.clone(), made.clone()));
@@ -263,6 +269,7 @@ impl Hub {
             if !self.shelf.holds(UpdateKey { topic: *id, number: update.number }) {
                 continue;
             }
+            self.let_differences_go(*id);
             let entry = Entry::new(update.clone(), made.clone());
             self.memory.keep(&entry, UpdateKey { topic: *id, number: update.number });
             if let Some((key, freed)) = self.shelf.push(*id, entry, moment) {

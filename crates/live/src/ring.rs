@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::differences::Differences;
 use crate::form::Form;
 use crate::letter::Made;
 use crate::limits::GAP_NUMBERS_MAX;
@@ -27,11 +28,31 @@ pub(crate) struct Entry {
     made: Made,
     /// Forms that were asked for after it was published; few.
     later: Vec<(Form, Bytes)>,
+    /// Its value as differences to earlier ones, where these were asked for. Only the hub has them.
+    differences: Option<Box<Differences>>,
 }
 
 impl Entry {
     pub(crate) fn new(update: Arc<Update>, made: Made) -> Self {
-        Self { update, made, later: Vec::new() }
+        Self { update, made, later: Vec::new(), differences: None }
+    }
+
+    /// The differences to earlier values, of which the hub alone has any.
+    pub(crate) fn differences(&self) -> Option<&Differences> {
+        self.differences.as_deref()
+    }
+
+    /// Keeps the difference to the value numbered `from`, or that it is not worth sending; gives the bytes
+    /// that are held more.
+    pub(crate) fn add_difference(&mut self, from: u64, of_bytes: usize, body: Option<Bytes>) -> usize {
+        let before = self.forms_bytes();
+        self.differences.get_or_insert_default().add(from, of_bytes, body);
+        self.forms_bytes() - before
+    }
+
+    /// Lets the differences go: there is a later value. Gives the bytes that they held.
+    pub(crate) fn drop_differences(&mut self) -> usize {
+        self.differences.take().map_or(0, |differences| differences.held_bytes())
     }
 
     /// The update in a form; without a patch that is the whole value.
@@ -54,7 +75,7 @@ impl Entry {
     /// Lets all forms go; gives the bytes that they held.
     pub(crate) fn drop_forms(&mut self) -> usize {
         let freed = self.forms_bytes();
-        (self.made, self.later) = ([].into(), Vec::new());
+        (self.made, self.later, self.differences) = ([].into(), Vec::new(), None);
         freed
     }
 
@@ -63,9 +84,10 @@ impl Entry {
         self.update.held_bytes() + size_of::<Self>()
     }
 
-    /// Bytes of its forms.
+    /// Bytes of its forms and differences.
     pub(crate) fn forms_bytes(&self) -> usize {
-        self.made.iter().chain(&self.later).map(|(_, bytes)| form_bytes(bytes)).sum()
+        let forms = self.made.iter().chain(&self.later).map(|(_, bytes)| form_bytes(bytes));
+        forms.sum::<usize>() + self.differences.as_ref().map_or(0, |differences| differences.held_bytes())
     }
 }
 
@@ -169,6 +191,16 @@ impl Ring {
     pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = &Entry> {
         let start = self.entries.partition_point(|entry| entry.update.number <= number);
         self.entries.range(start..)
+    }
+
+    /// The last updates, latest first.
+    pub(crate) fn latest(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().rev()
+    }
+
+    /// The last one, to be changed.
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Entry> {
+        self.entries.back_mut()
     }
 
     /// How many updates behind `from` and up to `to` left the ring.

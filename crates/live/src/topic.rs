@@ -31,6 +31,9 @@ pub struct TopicRules {
     pub keep_ms: u64,
     /// Every update is private.
     pub private: bool,
+    /// Values that are not private may be told as differences to earlier ones, for which the ring keeps these
+    /// also where the latest alone counts.
+    pub dictionary: bool,
 }
 
 impl Default for TopicRules {
@@ -42,6 +45,7 @@ impl Default for TopicRules {
             every_ms: 0,
             keep_ms: 0,
             private: false,
+            dictionary: false,
         }
     }
 }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use staunch_dictionary::Hash;
+
 use crate::name::TopicName;
 use crate::stamp::UpdateStamp;
 use crate::topic::TopicId;
@@ -65,6 +67,8 @@ pub struct Update {
     pub stamp: Option<UpdateStamp>,
     /// Whether it came from another node.
     pub is_foreign: bool,
+    /// The hash of the value, where later values may be told as differences to it.
+    pub hash: Option<Box<Hash>>,
 }
 
 impl Update {
@@ -84,6 +88,7 @@ impl Update {
         size_of::<Self>()
             + self.value.bytes().len()
             + self.patch.as_ref().map_or(0, |patch| patch.len())
+            + self.hash.as_ref().map_or(0, |_| size_of::<Hash>())
             + texts
     }
 }

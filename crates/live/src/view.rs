@@ -14,12 +14,14 @@ pub(crate) mod topics;
 
 use std::sync::Arc;
 
+use staunch_dictionary::Hash;
+
 use crate::catch_up::{Batch, CatchUp};
 use crate::form::{Form, Shape};
 use crate::group::{Group, Moved};
 use crate::interest::{Grants, Interest};
 use crate::letter::{Letter, News, Request};
-use crate::limits::WORKER_BEHIND_MAX;
+use crate::limits::{DIFFERENCES_PER_UPDATE_MAX, WORKER_BEHIND_MAX};
 use crate::name::TopicName;
 use crate::reader::{Marks, Reader, Start};
 use crate::topic::TopicId;
@@ -102,6 +104,14 @@ impl View {
     /// The last update of a topic.
     pub fn last(&self, topic: &TopicName) -> Option<&Arc<Update>> {
         self.topics.find(topic)?.ring.last().map(|entry| &entry.update)
+    }
+
+    /// The number of the latest update of a topic whose value has this hash, of the last
+    /// [`DIFFERENCES_PER_UPDATE_MAX`] that may be told as differences.
+    pub fn number_of_hash(&self, topic: &TopicName, hash: &Hash) -> Option<u64> {
+        let mut latest = self.topics.find(topic)?.ring.latest().take(DIFFERENCES_PER_UPDATE_MAX);
+        let found = latest.find(|entry| entry.update.hash.as_deref() == Some(hash))?;
+        Some(found.update.number)
     }
 
     /// The number of the update that its publisher called so, in a topic's ring, if it may be read.

@@ -22,6 +22,7 @@ fn update(value: Value) -> Update {
         private: false,
         stamp: None,
         is_foreign: false,
+        hash: None,
     }
 }
 

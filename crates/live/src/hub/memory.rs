@@ -58,6 +58,11 @@ impl Memory {
         self.bytes.saturating_add(more) > self.bytes_max
     }
 
+    /// Whether more is held than may be, forms too.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes() > self.bytes_max
+    }
+
     pub(crate) fn keep(&mut self, entry: &Entry, key: UpdateKey) {
         self.bytes += entry.update_bytes();
         self.oldest.push_back(key);

@@ -105,8 +105,8 @@ impl Shelf {
         self.entries += 1;
         self.spare_entries += usize::from(topic.ring.len() > 1);
         let entries_max = match topic.rules.kind {
-            Kind::Value => 1,
-            Kind::Log | Kind::Json => topic.rules.ring_entries.max(1),
+            Kind::Value if !topic.rules.dictionary => 1,
+            Kind::Value | Kind::Log | Kind::Json => topic.rules.ring_entries.max(1),
         };
         let key = UpdateKey { topic: id, number: topic.ring.overflow(entries_max, topic.rules.ring_bytes)? };
         Some((key, self.drop_to(key)))

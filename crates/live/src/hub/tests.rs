@@ -7,6 +7,7 @@ use crate::pattern::Pattern;
 use crate::topic::TopicRules;
 use crate::update::Value;
 
+mod differing;
 mod forms;
 
 fn name(text: &str) -> TopicName {

@@ -260,6 +260,7 @@ impl LiveConfig {
                 every_ms: topic.every_ms,
                 keep_ms: topic.keep_ms,
                 private: topic.private,
+                dictionary: false,
             };
             settings
                 .add_rules(&topic.pattern, rules)
