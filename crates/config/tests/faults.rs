@@ -56,6 +56,10 @@ const FAULTS: &[(&str, &str)] = &[
         "a.toml:2:1: live_issuer: secret_file: one of `secret_file` and `jwks_file`",
     ),
     (
+        "root = '.'\n[[live_topic]]\nmatch = '*'\nprivate = true\ndictionary = true",
+        "a.toml:5:1: live_topic: dictionary: what is private is never told as a difference",
+    ),
+    (
         "root = '.'\n[[live_topic]]\nmatch = '*'\nkind = 'log'\nevery = '1s'",
         "a.toml:5:1: live_topic: every: a log loses no update",
     ),

@@ -11,6 +11,7 @@
 
 pub(crate) mod config;
 mod counts;
+mod differing;
 mod document;
 mod events;
 mod feed;
@@ -37,6 +38,7 @@ mod tokens;
 mod told;
 mod turns;
 mod undelivered;
+mod value_coding;
 mod waiting;
 pub(crate) mod worker;
 mod writer;

@@ -152,6 +152,12 @@ pub fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec())
 }
 
+/// What Cache-Control says of polled values where a rule leaves it open. A browser keeps a dictionary for as
+/// long as an answer is fresh or may be used stale: with `no-cache` for no time at all.
+fn default_cache(dictionary: bool) -> &'static str {
+    if dictionary { "max-age=0, stale-while-revalidate=60" } else { "no-cache" }
+}
+
 fn topic(rule: &LiveTopicRule) -> LiveTopic {
     let ms = |time: Option<Duration>| time.map_or(0, |time| time.as_millis() as u64);
     LiveTopic {
@@ -166,6 +172,7 @@ fn topic(rule: &LiveTopicRule) -> LiveTopic {
         every_ms: ms(rule.every),
         keep_ms: ms(rule.keep),
         private: rule.private,
-        cache_control: rule.cache.clone(),
+        cache_control: rule.cache.clone().unwrap_or_else(|| default_cache(rule.dictionary).to_owned()),
+        dictionary: rule.dictionary,
     }
 }

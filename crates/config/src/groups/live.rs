@@ -90,7 +90,7 @@ group! {
     /// Of a `value` the latest counts, and what is outdated may be skipped. A `log` has each update once, in
     /// order. `json` is a value that is one document, of which readers may ask for differences.
     kind: TopicKind = Some("value"), File, restart, "\"log\"";
-    /// How many of its last updates are kept, of a log or of json
+    /// How many of its last updates are kept, of a log, of json, with `dictionary`
     ring: Count = Some("64"), File, restart, "1000";
     /// Most bytes of them
     ring_size: Size = Some("256KiB"), File, restart, "\"1MiB\"";
@@ -101,7 +101,12 @@ group! {
     /// Only for readers whose token grants the topic
     private: OnOff = Some("off"), File, restart, "true";
     /// The Cache-Control field of a polled value
-    cache: FieldValue = Some("no-cache"), File, restart, "\"max-age=5\"";
+    /// auto is `no-cache`, with `dictionary` `max-age=0, stale-while-revalidate=60`: browsers keep a
+    /// dictionary for as long as that says.
+    cache: OrAuto<FieldValue> = Some("auto"), File, restart, "\"max-age=5\"";
+    /// Poll values as differences to those that clients have (RFC 9842)
+    /// The last `ring` values are kept for it, also of a `value`. Of values of 256 bytes to 1 MiB.
+    dictionary: OnOff = Some("off"), File, restart, "true";
 }
 
 fn possible(live: &Live) -> Conflict {
@@ -118,6 +123,10 @@ fn one_key(rule: &LiveIssuerRule) -> Conflict {
 }
 
 fn of_a_topic(rule: &LiveTopicRule) -> Conflict {
+    if rule.private && rule.dictionary {
+        let text = "what is private is never told as a difference: leave one of them out";
+        return Some(("dictionary", text.into()));
+    }
     let loses = rule.kind == TopicKind::Log && rule.every.is_some();
     loses.then(|| ("every", "a log loses no update: leave it out, or make it a value".into()))
 }

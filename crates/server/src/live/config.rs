@@ -135,6 +135,21 @@ pub struct LiveTopic {
     pub private: bool,
     /// The Cache-Control field of a polled value.
     pub cache_control: String,
+    /// Whether polled values are told as differences to those that clients have.
+    pub dictionary: bool,
+}
+
+/// What a rule says of topics to who reads them.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadingRule {
+    /// The topics.
+    pub(crate) names: Grants,
+    /// The Cache-Control field of a polled value.
+    pub(crate) cache_control: String,
+    /// Whether all updates are private.
+    pub(crate) private: bool,
+    /// Whether polled values are told as differences.
+    pub(crate) dictionary: bool,
 }
 
 /// Why live data cannot be served.
@@ -260,7 +275,7 @@ impl LiveConfig {
                 every_ms: topic.every_ms,
                 keep_ms: topic.keep_ms,
                 private: topic.private,
-                dictionary: false,
+                dictionary: topic.dictionary,
             };
             settings
                 .add_rules(&topic.pattern, rules)
@@ -269,16 +284,17 @@ impl LiveConfig {
         Ok(settings)
     }
 
-    /// What rules say of topics to who reads them: Cache-Control, and whether all updates are private. In the
-    /// order of the rules, which [`LiveConfig::check`] has passed.
-    pub(crate) fn reading_rules(&self) -> Vec<(Grants, String, bool)> {
+    /// What rules say of topics to who reads them, in the order of the rules, which [`LiveConfig::check`] has
+    /// passed.
+    pub(crate) fn reading_rules(&self) -> Vec<ReadingRule> {
         let of = |topic: &LiveTopic| {
             let (mut names, mut patterns) = (Vec::new(), Vec::new());
             match Pattern::is_pattern(&topic.pattern) {
                 true => patterns.extend(Pattern::new(&topic.pattern)),
                 false => names.extend(TopicName::new(&topic.pattern)),
             }
-            (Grants::new(names, patterns), topic.cache_control.clone(), topic.private)
+            let (names, cache_control) = (Grants::new(names, patterns), topic.cache_control.clone());
+            ReadingRule { names, cache_control, private: topic.private, dictionary: topic.dictionary }
         };
         self.topics.iter().map(of).collect()
     }
@@ -318,6 +334,7 @@ mod tests {
                 keep_ms: 0,
                 private: false,
                 cache_control: "max-age=1".into(),
+                dictionary: false,
             }],
         }
     }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use staunch_live::Transport;
 
+use crate::dictionary::{DictionaryCounts, DictionaryFigures};
+
 /// Counters of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterCounts {
@@ -38,6 +40,7 @@ pub(crate) struct WorkerCounts {
     pub(crate) commands: AtomicU64,
     pub(crate) socket_faults: AtomicU64,
     pub(crate) socket_silences: AtomicU64,
+    pub(crate) dictionary: DictionaryCounts,
 }
 
 /// Names of transports, as metrics have them.
@@ -114,12 +117,15 @@ pub struct LiveFigures {
     pub state_failures: u64,
     /// 1 while the store fails and publications are refused, else 0.
     pub state_failing: u64,
+    /// Polled values as differences.
+    #[serde(default)]
+    pub dictionary: DictionaryFigures,
 }
 
 impl LiveFigures {
     /// Adds those of another site. The state fails if that of one site does.
     pub(crate) fn add(&mut self, other: &Self) {
-        let Self { readers, tokens_refused, state_failing, .. } = other;
+        let Self { readers, tokens_refused, state_failing, dictionary, .. } = other;
         for (sums, named) in [(&mut self.readers, readers), (&mut self.tokens_refused, tokens_refused)] {
             sums.resize_with(named.len(), Default::default);
             for (sum, (name, count)) in sums.iter_mut().zip(named) {
@@ -127,6 +133,7 @@ impl LiveFigures {
             }
         }
         self.state_failing = self.state_failing.max(*state_failing);
+        self.dictionary.add(dictionary);
         for (sum, count) in self.sums_mut().into_iter().zip(other.clone().sums_mut()) {
             *sum += *count;
         }
@@ -166,6 +173,8 @@ pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFi
     let sum = |of: fn(&WorkerCounts) -> &AtomicU64| -> u64 {
         workers.iter().map(|counts| of(counts).load(Relaxed)).sum()
     };
+    let mut dictionary = DictionaryFigures::default();
+    workers.iter().for_each(|counts| dictionary.add(&counts.dictionary.figures()));
     let readers = |place: usize| workers.iter().map(|counts| counts.readers[place].load(Relaxed)).sum();
     LiveFigures {
         readers: TRANSPORTS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), readers(at))).collect(),
@@ -189,6 +198,7 @@ pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFi
         state_batches: writer.state_batches.load(Relaxed),
         state_failures: writer.state_failures.load(Relaxed),
         state_failing: writer.state_failing.load(Relaxed),
+        dictionary,
         ..LiveFigures::default()
     }
 }

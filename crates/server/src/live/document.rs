@@ -10,6 +10,7 @@ use staunch_live::{TopicName, Update, Value, Version};
 
 use super::mail::CodedValue;
 use super::queue::CodingWish;
+use super::value_coding::ValueCoding;
 use crate::content::negotiate::Encoding;
 use crate::limits::{DOCUMENT_CODED_BYTES_MIN, DOCUMENTS_BYTES_MAX, DOCUMENTS_MAX};
 
@@ -22,29 +23,68 @@ pub(crate) struct Prepared {
     pub(crate) tag: String,
 }
 
+impl Prepared {
+    fn body_bytes(&self) -> usize {
+        self.block.len() - self.fields_bytes
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.block.len() + self.tag.len() + size_of::<(ValueCoding, Self)>()
+    }
+}
+
+/// The answer that was chosen.
+#[derive(Debug)]
+pub(crate) struct Chosen<'a> {
+    pub(crate) prepared: &'a Prepared,
+    /// Where it is a difference: by how much the answer is shorter for it.
+    pub(crate) saved_bytes: Option<usize>,
+    /// Whether the difference that was asked for is being made.
+    pub(crate) is_coming: bool,
+    /// Field lines that a 304 has as well.
+    pub(crate) common: &'a str,
+}
+
 /// A topic's value in every coding that exists of it.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) topic: TopicName,
     pub(crate) number: u64,
-    cache_control: String,
+    /// Field lines that all its answers have in common, those of a 304 among them.
+    common: String,
     version: Version,
     value: Value,
     plain: Prepared,
-    coded: Vec<(Encoding, Prepared)>,
-    wished: Vec<Encoding>,
+    coded: Vec<(ValueCoding, Prepared)>,
+    /// At most one of each coding, and of each of the topic's last versions; and whether it was made, or was
+    /// found not to be worth it.
+    wished: Vec<(ValueCoding, bool)>,
     is_asked_again: bool,
 }
 
 impl Document {
-    /// Prepares the value of an update.
-    pub(crate) fn new(version: Version, update: &Update, topic: TopicName, cache_control: &str) -> Self {
+    /// Prepares the value of an update. Where `offer` is a value of Use-As-Dictionary, later values of the
+    /// topic are told as differences to this one.
+    pub(crate) fn new(
+        version: Version,
+        update: &Update,
+        topic: TopicName,
+        cache_control: &str,
+        offer: Option<&str>,
+    ) -> Self {
+        let common = match offer {
+            None => format!("Cache-Control: {cache_control}\r\nVary: Accept-Encoding\r\n"),
+            Some(offer) => format!(
+                "Cache-Control: {cache_control}\r\nVary: Accept-Encoding, Available-Dictionary\r\n\
+                 Use-As-Dictionary: {offer}\r\n"
+            ),
+        };
         let value = update.value.clone();
-        let plain = prepare(version, &value, None, value.bytes(), cache_control);
+        let plain = prepare(version, &value, None, value.bytes(), &common);
         Self {
             topic,
             number: version.number,
-            cache_control: cache_control.to_owned(),
+            common,
             version,
             value,
             plain,
@@ -54,66 +94,86 @@ impl Document {
         }
     }
 
-    /// The answer in this coding, if there is one, else as it is. A coding that is worth making is wished for
-    /// by `wish`, which says whether it will be made.
+    /// The answer in this coding, if there is one, else as it is; to who has the value of update `from`, as
+    /// the difference to that, if it is there and shorter. What is worth making is wished for by `wish`,
+    /// which says whether it will be made.
     pub(crate) fn find(
         &mut self,
         preferred: Option<Encoding>,
+        from: Option<u64>,
         wish: impl FnOnce(CodingWish) -> bool,
-    ) -> &Prepared {
-        let Some(encoding) = preferred else { return &self.plain };
-        if let Some(place) = self.coded.iter().position(|(own, _)| *own == encoding) {
-            return &self.coded[place].1;
+    ) -> Chosen<'_> {
+        let find = |coding| self.coded.iter().position(|(own, _)| *own == coding);
+        let (whole, difference) = (preferred.map(ValueCoding::Whole), from.map(ValueCoding::Difference));
+        let (of_whole, of_difference) = (whole.and_then(find), difference.and_then(find));
+        let is_new = |coding: &ValueCoding| !self.wished.iter().any(|(own, _)| own == coding);
+        let wished = match difference.filter(|coding| of_difference.is_none() && is_new(coding)) {
+            Some(difference) => Some(difference),
+            None => whole.filter(|coding| of_difference.is_none() && of_whole.is_none() && is_new(coding)),
+        };
+        if let Some(coding) = wished.filter(|coding| self.is_worth_making(*coding))
+            && wish(CodingWish { topic: self.topic.clone(), number: self.number, coding })
+        {
+            self.wished.push((coding, false));
         }
-        let is_worthwhile = self.value.bytes().len() >= DOCUMENT_CODED_BYTES_MIN
-            && std::mem::replace(&mut self.is_asked_again, true)
-            && !self.wished.contains(&encoding);
-        let wanted = CodingWish { topic: self.topic.clone(), number: self.number, encoding };
-        if is_worthwhile && wish(wanted) {
-            self.wished.push(encoding);
+        let is_coming = difference.is_some_and(|coding| self.wished.contains(&(coding, false)));
+        let common = &*self.common;
+        let otherwise = of_whole.map_or(&self.plain, |place| &self.coded[place].1);
+        let difference = of_difference.map(|place| &self.coded[place].1);
+        match difference.filter(|difference| difference.body_bytes() < otherwise.body_bytes()) {
+            Some(prepared) => {
+                let saved_bytes = otherwise.body_bytes() - prepared.body_bytes();
+                Chosen { prepared, saved_bytes: Some(saved_bytes), is_coming, common }
+            }
+            None => Chosen { prepared: otherwise, saved_bytes: None, is_coming, common },
         }
-        &self.plain
     }
 
-    /// Whether an entity tag of a condition is one of this version, in whatever coding.
-    pub(crate) fn is_version(&self, version: Version) -> bool {
-        self.version == version
+    /// Whether the value is long, and was asked for before; a difference always is.
+    fn is_worth_making(&mut self, coding: ValueCoding) -> bool {
+        match coding {
+            ValueCoding::Difference(_) => true,
+            ValueCoding::Whole(_) => {
+                self.value.bytes().len() >= DOCUMENT_CODED_BYTES_MIN
+                    && std::mem::replace(&mut self.is_asked_again, true)
+            }
+        }
     }
 
-    fn add(&mut self, encoding: Encoding, body: &[u8]) {
-        let prepared = prepare(self.version, &self.value, Some(encoding), body, &self.cache_control);
-        self.coded.push((encoding, prepared));
+    fn prepare(&self, coding: ValueCoding, body: &[u8]) -> Prepared {
+        prepare(self.version, &self.value, Some(coding), body, &self.common)
     }
 
     fn held_bytes(&self) -> usize {
-        let coded = self.coded.iter().map(|(_, prepared)| prepared.block.len()).sum::<usize>();
-        self.plain.block.len() + coded + size_of::<Self>()
+        let coded = self.coded.iter().map(|(_, prepared)| prepared.held_bytes()).sum::<usize>();
+        self.plain.held_bytes() + coded + size_of::<Self>()
     }
 }
 
 fn prepare(
     version: Version,
     value: &Value,
-    encoding: Option<Encoding>,
+    coding: Option<ValueCoding>,
     body: &[u8],
-    cache_control: &str,
+    common: &str,
 ) -> Prepared {
     let content_type = match value {
         Value::Json(_) => "application/json",
         Value::Text(_) | Value::Gone => "text/plain; charset=utf-8",
         Value::Binary(_) => "application/octet-stream",
     };
-    let tag = match encoding {
-        Some(encoding) => format!("\"{version}-{}\"", encoding.name()),
+    let tag = match coding {
+        Some(ValueCoding::Whole(encoding)) => format!("\"{version}-{}\"", encoding.name()),
+        Some(ValueCoding::Difference(from)) => format!("\"{version}-dcz{from}\""),
         None => format!("\"{version}\""),
     };
     let mut fields = format!(
         "Content-Type: {content_type}\r\nContent-Length: {}\r\nETag: {tag}\r\n\
-         Cache-Control: {cache_control}\r\nVary: Accept-Encoding\r\nX-Content-Type-Options: nosniff\r\n",
+         {common}X-Content-Type-Options: nosniff\r\n",
         body.len()
     );
-    if let Some(encoding) = encoding {
-        fields.push_str(&format!("Content-Encoding: {}\r\n", encoding.name()));
+    if let Some(coding) = coding {
+        fields.push_str(&format!("Content-Encoding: {}\r\n", coding.name()));
     }
     let block = [fields.as_bytes(), b"\r\n", body].concat().into();
     Prepared { block, fields_bytes: fields.len(), tag }
@@ -156,14 +216,20 @@ impl Documents {
         }
     }
 
-    /// A coding was made that was wished for.
+    /// A coding was made that was wished for, or found not to be worth it.
     pub(crate) fn take(&mut self, coded: &CodedValue) {
-        let (Some(body), Some(document)) = (&coded.body, self.by_topic.get_mut(&coded.topic)) else { return };
-        let is_there = document.coded.iter().any(|(own, _)| *own == coded.encoding);
-        if document.number == coded.number && !is_there {
-            let before_bytes = document.held_bytes();
-            document.add(coded.encoding, body);
-            self.bytes += document.held_bytes() - before_bytes;
+        let document = self.by_topic.get_mut(&coded.topic);
+        let Some(document) = document.filter(|document| document.number == coded.number) else { return };
+        let wished = document.wished.iter_mut().find(|(own, _)| *own == coded.coding);
+        wished.into_iter().for_each(|(_, is_made)| *is_made = true);
+        let is_there = document.coded.iter().any(|(own, _)| *own == coded.coding);
+        if let Some(body) = coded.body.as_ref().filter(|_| !is_there) {
+            let prepared = document.prepare(coded.coding, body);
+            let added_bytes = prepared.held_bytes();
+            if self.bytes + added_bytes <= DOCUMENTS_BYTES_MAX {
+                document.coded.push((coded.coding, prepared));
+                self.bytes += added_bytes;
+            }
         }
     }
 }
@@ -183,7 +249,7 @@ mod tests {
         };
         hub.publish(publication, 0).unwrap();
         let (version, update) = hub.value(&name).unwrap();
-        Document::new(version, update, name, "no-cache")
+        Document::new(version, update, name, "no-cache", None)
     }
 
     #[test]
@@ -191,11 +257,11 @@ mod tests {
         let (mut documents, mut long) = (Documents::default(), document("a", DOCUMENT_CODED_BYTES_MIN));
         let mut wishes = Vec::new();
         let mut ask = |long: &mut Document, is_taken| {
-            let tag = &long.find(Some(Encoding::Gzip), |wish| {
+            let chosen = long.find(Some(Encoding::Gzip), None, |wish| {
                 wishes.push(wish);
                 is_taken
             });
-            (tag.tag.clone(), wishes.len())
+            (chosen.prepared.tag.clone(), wishes.len())
         };
         let plain = "\"e-1\"".to_owned();
         assert_eq!(ask(&mut long, true), (plain.clone(), 0), "asked once");
@@ -203,13 +269,12 @@ mod tests {
         assert_eq!(ask(&mut long, true), (plain.clone(), 2));
         assert_eq!(ask(&mut long, true), (plain, 2), "wished for already");
         documents.keep(long);
-        let CodingWish { topic, number, encoding } = wishes.remove(1);
+        let CodingWish { topic, number, coding } = wishes.remove(1);
         assert_eq!(documents.topic(b"a").as_ref(), Some(&topic));
         let body: Arc<[u8]> = b"coded"[..].into();
-        documents.take(&CodedValue { topic: topic.clone(), number, encoding, body: Some(body) });
+        documents.take(&CodedValue { topic: topic.clone(), number, coding, body: Some(body) });
         let document = documents.find(&topic).unwrap();
-        assert!(document.is_version(Version { epoch: Epoch(0xe), number: 1 }));
-        let coded = document.find(Some(Encoding::Gzip), |_| panic!("it is there"));
+        let coded = document.find(Some(Encoding::Gzip), None, |_| panic!("it is there")).prepared;
         assert_eq!(coded.tag, "\"e-1-gzip\"");
         assert!(coded.block.ends_with(b"Content-Encoding: gzip\r\n\r\ncoded"));
         assert!(coded.block[coded.fields_bytes..].starts_with(b"\r\n"));
@@ -220,7 +285,71 @@ mod tests {
     #[test]
     fn short_values_are_never_coded() {
         let mut short = document("a", 10);
-        (0..3).for_each(|_| drop(short.find(Some(Encoding::Zstd), |_| panic!("it is short")).tag.clone()));
+        for _ in 0..3 {
+            let chosen = short.find(Some(Encoding::Zstd), None, |_| panic!("it is short"));
+            assert_eq!(chosen.prepared.tag, "\"e-1\"");
+        }
+    }
+
+    #[test]
+    fn a_difference_is_wished_for_at_once_and_answers_who_has_the_version_alone() {
+        let (mut documents, mut document) = (Documents::default(), document("a", 2000));
+        let mut wishes = Vec::new();
+        let chosen = document.find(None, Some(7), |wish| {
+            wishes.push(wish);
+            true
+        });
+        assert_eq!((&*chosen.prepared.tag, chosen.saved_bytes), ("\"e-1\"", None), "not made yet");
+        assert!(chosen.is_coming);
+        let CodingWish { topic, number, coding } = wishes.remove(0);
+        assert_eq!(coding, ValueCoding::Difference(7));
+        let chosen = document.find(Some(Encoding::Zstd), Some(7), |_| panic!("wished for, and asked once"));
+        assert_eq!(chosen.saved_bytes, None);
+        documents.keep(document);
+        let body: Option<Arc<[u8]>> = Some(b"difference"[..].into());
+        documents.take(&CodedValue { topic: topic.clone(), number, coding, body });
+        let document = documents.find(&topic).unwrap();
+        let chosen = document.find(Some(Encoding::Zstd), Some(7), |_| panic!("it is there"));
+        assert_eq!((&*chosen.prepared.tag, chosen.saved_bytes), ("\"e-1-dcz7\"", Some(1990)));
+        assert!(chosen.prepared.block.ends_with(b"Content-Encoding: dcz\r\n\r\ndifference"));
+        for from in [None, Some(6)] {
+            let chosen = document.find(None, from, |wish| {
+                assert_eq!(wish.coding, ValueCoding::Difference(6));
+                false
+            });
+            assert_eq!((&*chosen.prepared.tag, chosen.saved_bytes), ("\"e-1\"", None), "{from:?}");
+        }
+        documents.forget(&topic);
+        assert_eq!(documents.bytes, 0);
+    }
+
+    #[test]
+    fn a_difference_that_is_not_worth_it_is_not_awaited() {
+        let (mut documents, mut document) = (Documents::default(), document("a", 2000));
+        assert!(!document.find(None, Some(7), |_| false).is_coming, "there was no room for the wish");
+        assert!(document.find(None, Some(7), |_| true).is_coming);
+        let (topic, number) = (document.topic.clone(), document.number);
+        documents.keep(document);
+        let coding = ValueCoding::Difference(7);
+        documents.take(&CodedValue { topic: topic.clone(), number, coding, body: None });
+        let document = documents.find(&topic).unwrap();
+        let chosen = document.find(None, Some(7), |_| panic!("wished for already"));
+        assert!(!chosen.is_coming && chosen.saved_bytes.is_none());
+    }
+
+    #[test]
+    fn a_difference_longer_than_the_compressed_whole_is_not_sent() {
+        let (mut documents, document) = (Documents::default(), document("a", 2000));
+        let (topic, number) = (document.topic.clone(), document.number);
+        documents.keep(document);
+        let (short, long) = (ValueCoding::Whole(Encoding::Zstd), ValueCoding::Difference(7));
+        for (coding, bytes) in [(short, 10), (long, 11)] {
+            let body = Some(vec![0; bytes].into());
+            documents.take(&CodedValue { topic: topic.clone(), number, coding, body });
+        }
+        let document = documents.find(&topic).unwrap();
+        let chosen = document.find(Some(Encoding::Zstd), Some(7), |_| panic!("both are there"));
+        assert_eq!((&*chosen.prepared.tag, chosen.saved_bytes), ("\"e-1-zstd\"", None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use staunch_engine::Address;
 use staunch_live::{Accepted, Letter, TopicName, Version};
 
 use super::tokens::Verdict;
-use crate::content::negotiate::Encoding;
+use super::value_coding::ValueCoding;
 
 /// A letter to a worker, or to an exchange of a worker.
 pub(crate) enum LiveMail {
@@ -28,6 +28,8 @@ pub(crate) enum LiveMail {
     WaitedLong,
     /// The worker knows now what a request waits for.
     Again,
+    /// The difference that a poll waits for was made, or is not worth it.
+    Differed,
     /// There is more of a wave to do.
     GoOn,
 }
@@ -147,7 +149,7 @@ impl Became {
 pub(crate) struct CodedValue {
     pub(crate) topic: TopicName,
     pub(crate) number: u64,
-    pub(crate) encoding: Encoding,
+    pub(crate) coding: ValueCoding,
     /// `None` where it would not be shorter.
     pub(crate) body: Option<Arc<[u8]>>,
 }

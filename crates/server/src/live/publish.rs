@@ -180,7 +180,10 @@ fn expected(request: &Request<'_>) -> Expected {
 pub(crate) fn version_of_tag(tag: &str) -> Option<Version> {
     let text = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"')?.strip_suffix('"')?;
     let bare = text.strip_suffix("-gzip").or_else(|| text.strip_suffix("-zstd")).unwrap_or(text);
-    bare.parse().ok()
+    // That of a difference names the update from which it leads.
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let of_difference = bare.rsplit_once("-dcz").filter(|(_, from)| is_number(from));
+    of_difference.map_or(bare, |(bare, _)| bare).parse().ok()
 }
 
 /// What became of a line, as JSON, with a line end.
@@ -232,10 +235,10 @@ mod tests {
 
     #[test]
     fn tags_name_versions() {
-        for tag in ["\"e-9\"", "W/\"e-9\"", "\"e-9-gzip\"", "\"e-9-zstd\""] {
+        for tag in ["\"e-9\"", "W/\"e-9\"", "\"e-9-gzip\"", "\"e-9-zstd\"", "\"e-9-dcz7\""] {
             assert_eq!(version_of_tag(tag), Some(VERSION), "{tag}");
         }
-        for tag in ["e-9", "\"e-9-br\"", "\"\"", "*", "\"e-9"] {
+        for tag in ["e-9", "\"e-9-br\"", "\"e-9-dcz\"", "\"e-9-dczx\"", "\"\"", "*", "\"e-9"] {
             assert_eq!(version_of_tag(tag), None, "{tag}");
         }
     }

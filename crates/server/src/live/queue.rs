@@ -16,7 +16,7 @@ use staunch_live::{Publication, Request, TopicName};
 use super::mail::{LineOutcome, ReplyForm};
 use super::told::{ToldOfReaders, WantedForms};
 use super::turns::{LineClient, Turns};
-use crate::content::negotiate::Encoding;
+use super::value_coding::ValueCoding;
 use crate::limits::{
     CODINGS_PER_CLIENT_MAX, CODINGS_WAITING_MAX, FORMS_PER_CLIENT_MAX, FORMS_WAITING_MAX,
     WRITER_BATCH_BYTES_MAX, WRITER_BATCH_MAX,
@@ -52,7 +52,7 @@ pub(crate) enum Publisher {
 pub(crate) struct CodingWish {
     pub(crate) topic: TopicName,
     pub(crate) number: u64,
-    pub(crate) encoding: Encoding,
+    pub(crate) coding: ValueCoding,
 }
 
 /// What the writer takes at a time.
@@ -102,9 +102,9 @@ struct Waiting {
     wanted: HashSet<WantedForms>,
     /// Workers of which forms were left out.
     left_out: Vec<u16>,
-    codings: Turns<(TopicName, Encoding)>,
+    codings: Turns<(TopicName, ValueCoding)>,
     /// Of which update each of `codings` is wanted: the latest that somebody saw.
-    numbers: HashMap<(TopicName, Encoding), u64>,
+    numbers: HashMap<(TopicName, ValueCoding), u64>,
     is_introduction_wanted: bool,
     /// The writer is to look at the clock.
     is_rung: bool,
@@ -184,8 +184,8 @@ impl WriterQueue {
         let mut waiting = self.lock();
         let key = waiting.codings.pop()?;
         let number = waiting.numbers.remove(&key)?;
-        let (topic, encoding) = key;
-        Some(CodingWish { topic, number, encoding })
+        let (topic, coding) = key;
+        Some(CodingWish { topic, number, coding })
     }
 
     /// Workers that are to ask anew for forms that were left out, once there is room for them.
@@ -296,8 +296,8 @@ impl Waiting {
     }
 
     fn wish(&mut self, client: LineClient, wish: CodingWish) -> bool {
-        let CodingWish { topic, number, encoding } = wish;
-        let key = (topic, encoding);
+        let CodingWish { topic, number, coding } = wish;
+        let key = (topic, coding);
         if let Some(wanted) = self.numbers.get_mut(&key) {
             *wanted = number.max(*wanted);
             return true;
@@ -335,6 +335,7 @@ mod tests {
     use staunch_live::{Coding, Form, Shape, Transport, UpdateKey, Value};
 
     use super::*;
+    use crate::content::negotiate::Encoding;
 
     fn publishing(lines: usize) -> Publishing {
         let name = TopicName::new("a").unwrap();
@@ -395,7 +396,7 @@ mod tests {
 
     fn coding(topic: usize, number: u64) -> CodingWish {
         let topic = TopicName::new(&format!("t{topic}")).unwrap();
-        CodingWish { topic, number, encoding: Encoding::Gzip }
+        CodingWish { topic, number, coding: ValueCoding::Whole(Encoding::Gzip) }
     }
 
     #[test]

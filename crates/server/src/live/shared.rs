@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 
 use staunch_engine::{Notice, Post};
 use staunch_live::limits::{HUB_QUEUE_BYTES_MAX, HUB_QUEUE_MAX};
-use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, TopicName};
+use staunch_live::{Epoch, Hub, KeptState, Letter, TopicName};
 
-use super::config::{LiveConfig, LiveError, LiveSync};
+use super::config::{LiveConfig, LiveError, LiveSync, ReadingRule};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
 use super::follower::Follower;
 use super::hands::{Carried, Hand, Hands};
@@ -43,8 +43,8 @@ pub struct LiveShared {
     pub(crate) worker_counts: Box<[WorkerCounts]>,
     pub(crate) tokens: Tokens,
     pub(crate) script: Script,
-    /// What rules say of topics to who reads them: Cache-Control, and whether all updates are private.
-    rules: Vec<(Grants, String, bool)>,
+    /// What rules say of topics to who reads them.
+    rules: Vec<ReadingRule>,
     /// Hub and store, until the writer's thread takes them.
     pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,
     /// Thread of the writer, until `end` waits for it.
@@ -214,13 +214,21 @@ impl LiveShared {
 
     /// What Cache-Control says of a topic's value.
     pub(crate) fn cache_control(&self, topic: &TopicName) -> &str {
-        let fits = self.rules.iter().find(|(names, ..)| names.cover(topic));
-        fits.map_or("no-cache", |(_, cache_control, _)| cache_control)
+        self.rule(topic).map_or("no-cache", |rule| &rule.cache_control)
     }
 
     /// Whether a rule makes every update of a topic private, whether or not there is one.
     pub(crate) fn is_private(&self, topic: &TopicName) -> bool {
-        self.rules.iter().find(|(names, ..)| names.cover(topic)).is_some_and(|(_, _, private)| *private)
+        self.rule(topic).is_some_and(|rule| rule.private)
+    }
+
+    /// Whether a topic's polled values are told as differences.
+    pub(crate) fn has_differences(&self, topic: &TopicName) -> bool {
+        self.rule(topic).is_some_and(|rule| rule.dictionary)
+    }
+
+    fn rule(&self, topic: &TopicName) -> Option<&ReadingRule> {
+        self.rules.iter().find(|rule| rule.names.cover(topic))
     }
 }
 

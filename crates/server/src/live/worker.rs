@@ -14,6 +14,7 @@ mod opening;
 mod polling;
 mod reading;
 mod sockets;
+mod values;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,6 +29,7 @@ use staunch_protocol::websocket::Inflater;
 use staunch_protocol::{Method, Request};
 
 use super::counts::{WorkerCounts, count, place};
+use super::differing::Differing;
 use super::document::Documents;
 use super::mail::{LiveMail, LiveTime};
 use super::permit::{self, Rights};
@@ -54,6 +56,7 @@ pub(crate) struct LiveWorker {
     seats: Seats,
     undelivered: Undelivered,
     documents: Documents,
+    differing: Differing,
     moment: LiveTime,
     /// Requests that wait until the view has come as far as the writer had when they came.
     behind: Vec<Address>,
@@ -100,6 +103,7 @@ impl LiveWorker {
             seats: Seats::new(index),
             undelivered: Undelivered::default(),
             documents: Documents::default(),
+            differing: Differing::new(),
             moment: LiveTime::default(),
             behind: Vec::new(),
             joining: Vec::new(),
@@ -195,7 +199,7 @@ impl LiveWorker {
                     self.tell_socket(number, Heard::Token(verdict));
                 }
             }
-            LiveMail::Coded(coded) => self.documents.take(&coded),
+            LiveMail::Coded(coded) => self.take_coded(&coded),
             LiveMail::GoOn => {
                 self.is_going_on = false;
                 self.view.step();
@@ -203,7 +207,7 @@ impl LiveWorker {
                 self.wave();
             }
             // For requests that wait, which are gone.
-            LiveMail::Published(..) | LiveMail::WaitedLong | LiveMail::Again => {}
+            LiveMail::Published(..) | LiveMail::WaitedLong | LiveMail::Again | LiveMail::Differed => {}
         }
         self.ask();
         self.seats.wakes.drain(..).for_each(|address| outbox.wake(address));

@@ -18,6 +18,7 @@ use super::keeping::Keeping;
 use super::mail::{Became, BodyOutcome, CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
 use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
+use super::value_coding::ValueCoding;
 use crate::content::encode::encode_quickly;
 use crate::limits::WRITER_MADE_BYTES;
 use crate::mail::Mail;
@@ -338,7 +339,7 @@ impl Writer {
     }
 
     /// Makes codings of polled values, as many as a turn has room for: one at least.
-    fn make_codings(&self) {
+    fn make_codings(&mut self) {
         let mut left_bytes = WRITER_MADE_BYTES;
         while left_bytes > 0
             && let Some(wish) = self.shared.queue.next_coding()
@@ -347,18 +348,26 @@ impl Writer {
         }
     }
 
-    /// Makes a coding of a value, if it is the last one still; gives the bytes of the value.
-    fn code(&self, wish: CodingWish) -> usize {
-        let CodingWish { topic, number, encoding } = wish;
-        let Some((_, update)) = self.hub.value(&topic).filter(|(_, update)| update.number == number) else {
-            return 0;
+    /// Makes a coding of a value, if it is the last one still; gives the bytes that were gone through.
+    fn code(&mut self, wish: CodingWish) -> usize {
+        let CodingWish { topic, number, coding } = wish;
+        let (body, of_bytes) = match coding {
+            ValueCoding::Whole(encoding) => {
+                let last = self.hub.value(&topic).filter(|(_, update)| update.number == number);
+                let Some((_, update)) = last else { return 0 };
+                let bytes = update.value.bytes();
+                (encode_quickly(encoding, bytes).map(Into::into), bytes.len())
+            }
+            ValueCoding::Difference(from) => {
+                let made = self.hub.difference(&topic, number, from);
+                (made.body, made.of_bytes)
+            }
         };
-        let body = encode_quickly(encoding, update.value.bytes()).map(Into::into);
-        let coded = CodedValue { topic, number, encoding, body };
+        let coded = CodedValue { topic, number, coding, body };
         for worker in 0..self.post.workers() {
             self.shared.tell_worker(&self.post, worker, LiveMail::Coded(coded.clone()));
         }
-        update.value.bytes().len()
+        of_bytes
     }
 
     /// Tells workers with readers that a second has passed.

@@ -33,7 +33,8 @@ impl Snapshot {
             all.add(&site);
             all
         });
-        files.map(|files| ("file", files)).into_iter().collect()
+        let live = self.live.as_ref().map(|live| ("live", live.dictionary));
+        files.map(|files| ("file", files)).into_iter().chain(live).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use staunch_figures::spark;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
 use staunch_server::metrics::{ByReason, Readiness, Snapshot, WorkerFigures};
-use staunch_server::{ProxyFigures, ProxyServerFigures};
+use staunch_server::{DictionaryFigures, ProxyFigures, ProxyServerFigures};
 
 use super::figures::{Rates, sum};
 
@@ -39,12 +39,15 @@ pub(super) fn lines(
         reasons("timeouts", snapshot, |worker| &worker.timeouts, CARE),
         (named("content", &content(snapshot)), ""),
         log(snapshot),
-        (named("process", &process(snapshot, rates)), ""),
     ]);
-    lines.push((
-        format!("{:>6} {:>12} {:>12} {:>9} {:>9}", "worker", "requests/s", "open", "sending", "waiting"),
-        QUIET,
-    ));
+    lines.extend(differences(snapshot));
+    lines.extend([
+        (named("process", &process(snapshot, rates)), ""),
+        (
+            format!("{:>6} {:>12} {:>12} {:>9} {:>9}", "worker", "requests/s", "open", "sending", "waiting"),
+            QUIET,
+        ),
+    ]);
     lines.extend(snapshot.workers.iter().zip(&rates.workers_per_s).enumerate().map(worker));
     if let Some(proxy) = &snapshot.proxy {
         lines.extend(applications(proxy));
@@ -196,6 +199,21 @@ fn log(snapshot: &Snapshot) -> (String, &'static str) {
     let counts = [("written", log.written), ("dropped", log.dropped), ("failed", log.failed)];
     let shown: Vec<String> = counts.map(|(name, count)| format!("{name} {}", words::count(count))).to_vec();
     (named("log lines", &shown.join(", ")), if log.dropped + log.failed > 0 { CARE } else { "" })
+}
+
+/// Answers that were differences to what clients had, once somebody asked for any.
+fn differences(snapshot: &Snapshot) -> Option<(String, &'static str)> {
+    let mut all = DictionaryFigures::default();
+    snapshot.dictionaries().iter().for_each(|(_, figures)| all.add(figures));
+    let DictionaryFigures { asked, answered, unknown, saved_bytes } = all;
+    let text = format!(
+        "{} of {} that asked, {} of versions not known   saved {}",
+        words::count(answered),
+        words::count(asked),
+        words::count(unknown),
+        show_size(saved_bytes)
+    );
+    (asked > 0).then(|| (named("differences", &text), ""))
 }
 
 fn process(snapshot: &Snapshot, rates: &Rates) -> String {

@@ -1,124 +1,27 @@
-//! Requests that are answered once: polls and publications.
+//! Requests that publish.
 //!
 //! It must never number an update: what is published is handed to the writer, and the request waits.
 
-use std::sync::Arc;
-
 use staunch_engine::{Answer, Answered};
 use staunch_live::mercure::is_reserved;
-use staunch_live::{TopicName, Update, Value};
 use staunch_protocol::{Method, Request, Status};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::counts::count;
-use super::super::document::Document;
 use super::super::feed::Feed;
 use super::super::mail::{BodyOutcome, LiveMail, NotTaken, ReplyForm};
 use super::super::permit::{Rights, refuse_all, refuse_invalid};
 use super::super::publish::{
     BodyKind, MERCURE_TYPE, ReadBody, TYPES, body_bytes_max, body_line, read_body, read_change,
-    version_of_tag,
 };
 use super::super::queue::{Publisher, Publishing};
-use super::super::reply::{decode_name, not_taken, refuse, sharing, text};
+use super::super::reply::{not_taken, refuse, sharing, text};
 use super::super::route::Endpoint;
 use super::super::seat::Seat;
 use super::super::tokens::Verdict;
 use super::super::turns::LineClient;
 use super::{Asker, LiveWorker};
-use crate::content::negotiate::{Encoding, Preference};
-
-/// Codings of polled values, the better one first.
-const ORDER: [Encoding; 2] = [Encoding::Zstd, Encoding::Gzip];
 
 impl LiveWorker {
-    /// Answers a request for `/live/NAME`.
-    pub(super) fn poll(
-        &mut self,
-        rights: &Rights,
-        path: &[u8],
-        lines: &[u8],
-        request: &Request<'_>,
-        answer: Answer<'_>,
-    ) -> Answered {
-        // A publisher that was answered finds its update, also at a worker that has not read its mail yet.
-        if self.is_behind() {
-            self.behind.push(answer.address());
-            return answer.later();
-        }
-        count(&self.counts().polls);
-        let name = decode_name(path);
-        let topic = match self.documents.topic(&name) {
-            Some(topic) => topic,
-            None => match TopicName::from_bytes(&name) {
-                Ok(topic) => topic,
-                Err(fault) => return refuse(Status::BAD_REQUEST, &fault.to_string(), lines, answer),
-            },
-        };
-        // Before anything is looked up, so that it tells neither whether there is something nor when.
-        if self.shared.is_private(&topic) && !rights.may_read(&topic) {
-            return rights.refuse_reading(&topic, lines, answer);
-        }
-        if let Some(answered) = self.waits_for(rights, &topic, request, &answer) {
-            return answered.answer(lines, answer);
-        }
-        self.answer_value(rights, topic, lines, request, answer)
-    }
-
-    /// The last update of a topic, if that may be read.
-    pub(super) fn readable(&self, topic: &TopicName, rights: &Rights) -> Option<&Arc<Update>> {
-        self.view.last(topic).filter(|update| rights.may_read_update(update))
-    }
-
-    fn answer_value(
-        &mut self,
-        rights: &Rights,
-        topic: TopicName,
-        lines: &[u8],
-        request: &Request<'_>,
-        answer: Answer<'_>,
-    ) -> Answered {
-        let present = |update: &&Arc<Update>| update.value != Value::Gone;
-        let Some(update) = self.readable(&topic, rights).filter(present).cloned() else {
-            self.documents.forget(&topic);
-            return rights.refuse_absent(lines, answer);
-        };
-        let version = staunch_live::Version { number: update.number, ..self.view.version() };
-        if update.private {
-            // The answer is for this reader alone: no cache keeps it, and no other reader is answered from
-            // it.
-            let mut document = Document::new(version, &update, topic, "private, no-store");
-            let prepared = document.find(None, |_| false);
-            return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);
-        }
-        if self.documents.find(&topic).is_none_or(|own| own.number != update.number) {
-            let cache_control = self.shared.cache_control(&topic);
-            self.documents.keep(Document::new(version, &update, topic.clone(), cache_control));
-        }
-        let preference = Preference::read(request.values(b"accept-encoding"), &ORDER);
-        let place = preference.choose(|_| true);
-        let preferred = ORDER.into_iter().find(|encoding| encoding.place() == place);
-        let Some(document) = self.documents.find(&topic) else {
-            return refuse(Status::INTERNAL_SERVER_ERROR, "the value was lost", lines, answer);
-        };
-        let is_known = is_known(document, request);
-        let client = LineClient::of(answer.client(request), answer.address());
-        let prepared = document.find(preferred, |wish| self.shared.queue.wish(client, wish));
-        if is_known {
-            let cache_control = self.shared.cache_control(&topic);
-            let own = format!(
-                "ETag: {}\r\nCache-Control: {cache_control}\r\nVary: Accept-Encoding\r\n",
-                prepared.tag
-            );
-            return answer.bytes(Status::NOT_MODIFIED, &[lines, own.as_bytes()].concat(), b"");
-        }
-        if lines.is_empty() {
-            return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);
-        }
-        let (fields, rest) = prepared.block.split_at(prepared.fields_bytes);
-        answer.bytes(Status::OK, &[lines, fields].concat(), &rest[2..])
-    }
-
     /// Answers a request that publishes, or has its body read first.
     pub(super) fn publish(
         &mut self,
@@ -272,6 +175,9 @@ impl LiveWorker {
             }
             (LiveMail::WaitedLong, Some(Endpoint::Value(_))) => self.answer_unchanged(&lines, answer),
             (LiveMail::Again, Some(endpoint)) => self.handle(endpoint, request, answer),
+            (LiveMail::Differed, Some(Endpoint::Value(name))) => {
+                self.answer_differed(name, &lines, request, answer)
+            }
             _ => refuse(Status::INTERNAL_SERVER_ERROR, "an answer was lost", &lines, answer),
         }
     }
@@ -317,18 +223,6 @@ fn digest(request: &Request<'_>, body: &[u8]) -> u128 {
         digest.update(part);
     }
     digest.digest128()
-}
-
-/// Whether the peer has the document already (RFC 9110, section 13.1.2).
-fn is_known(document: &Document, request: &Request<'_>) -> bool {
-    if !request.has_any(Request::IF_NONE_MATCH) {
-        return false;
-    }
-    let texts = request.values(b"if-none-match").filter_map(|value| std::str::from_utf8(value).ok());
-    texts
-        .flat_map(|text| text.split(','))
-        .map(str::trim)
-        .any(|tag| tag == "*" || version_of_tag(tag).is_some_and(|version| document.is_version(version)))
 }
 
 /// Whether a batch is answered once, at its end.

@@ -101,7 +101,7 @@ impl LiveWorker {
         }
     }
 
-    fn tell(&self, address: Address, mail: LiveMail) {
+    pub(super) fn tell(&self, address: Address, mail: LiveMail) {
         if let Some(post) = self.shared.post() {
             post.send(address, Mail::of_live(mail));
         }
