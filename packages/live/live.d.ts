@@ -17,11 +17,13 @@ export interface Update<T = unknown> {
 
 export interface Status {
   state: "idle" | "connecting" | "open" | "waiting";
-  transport: "auto" | "websocket" | "events";
+  transport: "auto" | "websocket" | "events" | "poll";
   /** How many updates came. */
   updates: number;
   /** The median of the last 32, where `sent` names a member. */
   delayMs: number | null;
+  /** Bytes of the body of the last poll as they were sent, and of the value; where the platform says so. */
+  polled: { bytes: number; of: number } | null;
   /** Whether the tabs of the origin share the connection. */
   isShared: boolean;
 }
@@ -42,7 +44,7 @@ export interface Fault {
 
 export interface Options {
   /**
-   * The URL that `socket` and `events` are counted from: the folder of `/live.js` if it is not said. It has to be said
+   * The URL that `socket`, `events` and `poll` are counted from: the folder of `/live.js` if it is not said. It has to be said
    * outside of browsers, and where the file comes from another host than the data.
    */
   base?: string;
@@ -50,7 +52,12 @@ export interface Options {
   socket?: string;
   /** The path of the streams of events: `/events`. */
   events?: string;
-  transport?: "auto" | "websocket" | "events";
+  /** The path of polled values: `/live/`. */
+  poll?: string;
+  /** `poll` asks for each topic now and then; patterns cannot be polled. */
+  transport?: "auto" | "websocket" | "events" | "poll";
+  /** Milliseconds between two polls: 10 000. */
+  every?: number;
   /** Types of events that are listened to, without WebSocket. */
   types?: string[];
   /** Updates of each topic that a late tab gets: 1. */

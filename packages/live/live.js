@@ -30,7 +30,9 @@ export function matches(asked, topic) {
 }
 
 /** The class of each transport: the name of the global, and of the option where a program brings its own. */
-const CLASSES = { websocket: "WebSocket", events: "EventSource" };
+const CLASSES = { websocket: "WebSocket", events: "EventSource", poll: "fetch" };
+/** What Resource Timing adds for the head of an answer, whatever that has. */
+const HEAD_BYTES = 300;
 
 /** The class of a transport: the program's own, the platform's, or none. */
 const classOf = (own, transport) => own[CLASSES[transport]] ?? globalThis[CLASSES[transport]];
@@ -47,6 +49,15 @@ function transportOf(asked, own) {
   );
 }
 
+/** A polled value, and whether it is bytes in base64. */
+async function valueOf(answer) {
+  const type = answer.headers.get("content-type") ?? "";
+  if (type.startsWith("application/json")) return [await answer.json(), false];
+  if (type.startsWith("text/")) return [await answer.text(), false];
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  return [btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")), true];
+}
+
 /** One connection, and what came by it. `tell` gets what is to be passed on; `own` has classes of the program's. */
 class Stream {
   constructor(options, tell, own) {
@@ -58,8 +69,8 @@ class Stream {
     this.kept = new Map(); // topics, and their last updates
     this.delays = [];
     this.tries = 0;
-    const transport = options.transport === "events" ? "events" : "websocket";
-    this.status = { state: "idle", transport, updates: 0, delayMs: null };
+    const transport = options.transport === "auto" ? "websocket" : options.transport;
+    this.status = { state: "idle", transport, updates: 0, delayMs: null, polled: null };
     this.toldAt = 0;
   }
 
@@ -79,7 +90,7 @@ class Stream {
     this.change(asked, "unsubscribe");
   }
 
-  /** What is asked for has changed. A WebSocket is told; a stream of events begins anew. */
+  /** What is asked for has changed. A WebSocket is told; a stream of events, and polls, begin anew. */
   change(asked, what) {
     if (this.wanted.size === 0) return this.close();
     if (!this.link) return this.open();
@@ -95,7 +106,8 @@ class Stream {
     this.close();
     this.is("connecting");
     if (this.status.transport === "websocket") this.openSocket();
-    else this.openEvents();
+    else if (this.status.transport === "events") this.openEvents();
+    else this.openPolls();
   }
 
   close() {
@@ -204,6 +216,72 @@ class Stream {
     this.update(type === "message" ? update : { ...update, type });
   }
 
+  /**
+   * Asks for each topic every so often. A browser that has a value already says which one, and gets what is different:
+   * where nothing is, nothing.
+   */
+  openPolls() {
+    const ends = new AbortController();
+    const cost = this.watchCost();
+    this.link = {
+      close() {
+        ends.abort();
+        cost?.disconnect();
+      },
+    };
+    const round = async () => {
+      try {
+        for (const topic of [...this.wanted.keys()]) await this.poll(topic, ends.signal);
+      } catch {
+        if (!ends.signal.aborted) this.retry();
+        return;
+      }
+      if (ends.signal.aborted) return;
+      if (this.status.state !== "open") this.opened();
+      // Those that began together do not go on together.
+      this.pause = setTimeout(round, this.options.every * (0.9 + Math.random() * 0.2));
+    };
+    round();
+  }
+
+  async poll(topic, signal) {
+    const path = topic.split("/").map(encodeURIComponent).join("/");
+    const { token, credentials, base } = this.options;
+    const answer = await fetch(new URL(this.options.poll + path, base), {
+      signal,
+      cache: "no-cache", // else a browser may give the answer before the last, and ask behind the scenes
+      credentials: credentials ? "include" : "same-origin",
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
+    });
+    if (answer.status === 429 || answer.status >= 500) throw new Error(answer.statusText);
+    const [, epoch, number] = /^(?:W\/)?"([0-9a-f]+)-(\d+)/.exec(answer.headers.get("etag") ?? "") ?? [];
+    if (answer.ok) {
+      const [data, base64] = await valueOf(answer);
+      if (signal.aborted) return;
+      if (epoch) this.begins(epoch);
+      this.update({ topic, data, number: number && Number(number), deleted: false, base64 });
+    } else if (answer.status === 404) {
+      const last = this.kept.get(topic)?.at(-1);
+      if (last && !last.deleted) this.update({ topic, data: null, deleted: true, base64: false });
+    } else {
+      this.tell({ fault: { topic, code: answer.status, message: (await answer.text()).trim() } });
+    }
+  }
+
+  /** What the last poll cost, where the platform says so. */
+  watchCost() {
+    if (typeof PerformanceObserver === "undefined") return undefined;
+    const base = new URL(this.options.poll, this.options.base).href;
+    const observer = new PerformanceObserver((list) => {
+      const entry = list.getEntries().findLast(({ name, transferSize }) => name.startsWith(base) && transferSize > 0);
+      if (!entry) return;
+      this.status.polled = { bytes: Math.max(0, entry.transferSize - HEAD_BYTES), of: entry.decodedBodySize };
+      this.tell({ status: { ...this.status } });
+    });
+    observer.observe({ type: "resource" });
+    return observer;
+  }
+
   /** Numbers of another epoch say nothing of those before. */
   begins(epoch) {
     if (epoch !== this.epoch) this.kept.clear();
@@ -301,13 +379,14 @@ class Live {
   constructor({ WebSocket, EventSource, ...given }) {
     this.own = { WebSocket, EventSource };
     this.options = {
-      base: origin(), socket: "/ws", events: "/events", transport: "auto", types: [], keep: 1, sent: null, token: null,
+      base: origin(), socket: "/ws", events: "/events", poll: "/live/", every: 10_000, transport: "auto", types: [],
+      keep: 1, sent: null, token: null,
       credentials: false, share: true, worker: isAlone ? OWN.href : null, ...given,
     };
     if (!this.options.base) throw new TypeError("live: `base` is missing, such as https://www.example.org/");
     this.options.transport = transportOf(this.options.transport, this.own);
     this.watchers = new Set();
-    this.status = { state: "idle", transport: this.options.transport, updates: 0, delayMs: null, isShared: false };
+    this.status = { state: "idle", transport: this.options.transport, updates: 0, delayMs: null, polled: null, isShared: false };
     this.connect();
     // A page that is put aside by its browser may come back.
     globalThis.addEventListener?.("pagehide", () => this.port.postMessage({ bye: true }));
@@ -380,7 +459,7 @@ class Live {
 
 /**
  * Live data of the server that this file came from. Options: `transport` (`auto`: a WebSocket, else server-sent
- * events; or `websocket`, `events`), `types` (of events that are listened to; without WebSocket), `keep` (updates of
+ * events; or `websocket`, `events`, `poll`), `every` (milliseconds between polls), `types` (of events that are listened to; without WebSocket), `keep` (updates of
  * each topic that a late tab gets), `sent` (the member of a value that says when it was published, in milliseconds
  * since 1970: then `status.delayMs` is told), `token`, `credentials`, `share` (`false`: a connection of this page), `base` (the
  * server, where that is not this file's), `worker` (the address of this file where it is part of a bundle), `WebSocket` and
