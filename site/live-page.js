@@ -44,3 +44,21 @@ export async function watch(topics, options, tell) {
     if (update.data) tell(update);
   });
 }
+
+/** Polls a topic, and tells what the last poll cost as it was sent, and how long the value is. */
+export async function poll(topic, everyMs, tell) {
+  let live;
+  try {
+    ({ live } = await import("/live.js"));
+  } catch {
+    return; // `watch` says so
+  }
+  const data = live({ transport: "poll", every: everyMs });
+  let value;
+  const told = () => value && data.status.polled && tell(value, data.status.polled);
+  data.onstatus = told;
+  data.watch([topic], (update) => {
+    value = update.data;
+    told();
+  });
+}

@@ -1,5 +1,5 @@
 // A match: its score, its report, and how much of the ball the home team had.
-import { points, show, watch } from "./live-page.js";
+import { points, poll, show, watch } from "./live-page.js";
 
 const POINTS_MAX = 60;
 // A line of fewer points ends before the right edge.
@@ -8,6 +8,7 @@ const possessions = [];
 let minuteBefore = -1;
 
 watch(["match.1"], { transport: "events" }, ({ data: { minute, teams, score, possession, lines } }) => {
+  if (minuteBefore < 0) pollReport();
   if (minute < minuteBefore) possessions.length = 0;
   minuteBefore = minute;
   show("home", teams[0]);
@@ -25,6 +26,12 @@ watch(["match.1"], { transport: "events" }, ({ data: { minute, teams, score, pos
   const [end] = line.at(-1).split(",");
   document.getElementById("area").setAttribute("d", `M0,30 L${line.join(" L")} L${end},30 Z`);
   report(lines);
+});
+
+// The whole report is polled: where its topic is told as differences, a poll costs what is new.
+const pollReport = () => poll("report.1", 10_000, ({ lines }, { bytes, of }) => {
+  const count = `${lines.length} ${lines.length === 1 ? "line" : "lines"}`;
+  show("polled", `The whole report, ${count}, is polled: ${bytes} bytes by the last poll, of ${of}.`);
 });
 
 function report(lines) {

@@ -120,6 +120,8 @@ async function begun(page) {
   if (!live) return page.until(`document.getElementById("live-note").textContent.includes("no live data")`);
   await page.until(`document.getElementById("live").dataset.state === "open"`);
   await page.until(`document.querySelector('[data-live="delay"]').textContent.includes("ms after")`);
+  const hasReport = `document.querySelector('[data-live="polled"]')`;
+  await page.until(`!${hasReport} || ${hasReport}.textContent.includes("by the last poll")`);
   // Every good was traded, or the line of the match has begun.
   await page.until(`document.querySelectorAll("#board tr").length === 8 || (document.getElementById("line")?.points.numberOfItems ?? 0) > 2`);
 }

@@ -16,7 +16,7 @@ const STEP: Duration = Duration::from_millis(250);
 const PATIENCE_STEPS: u32 = 40;
 /// Steps of one minute of the match.
 const STEPS_PER_MINUTE: u64 = 12;
-/// Lines of the report that are shown.
+/// Lines that are told with every update.
 const LINES_MAX: usize = 8;
 
 const TEAMS: [&str; 2] = ["Lock Rovers", "Weir United"];
@@ -72,6 +72,8 @@ struct Demo {
     score: [u32; 2],
     possession: f64,
     lines: Vec<Value>,
+    /// All lines since the kick-off.
+    report: Vec<Value>,
     prices: [f64; GOODS.len()],
 }
 
@@ -84,6 +86,7 @@ impl Demo {
             score: [0; 2],
             possession: 50.0,
             lines: Vec::new(),
+            report: Vec::new(),
             prices: GOODS.map(|good| good.2),
         }
     }
@@ -93,11 +96,14 @@ impl Demo {
         let mut updates = Vec::new();
         let minute = self.step / STEPS_PER_MINUTE % 91;
         if self.step.is_multiple_of(91 * STEPS_PER_MINUTE) {
-            (self.score, self.possession, self.lines) = ([0; 2], 50.0, Vec::new());
+            (self.score, self.possession) = ([0; 2], 50.0);
+            (self.lines, self.report) = (Vec::new(), Vec::new());
             self.say(0, "Kick-off at the lock.".to_owned(), false);
+            updates.push(self.whole_report());
         }
         if self.step % STEPS_PER_MINUTE == STEPS_PER_MINUTE / 2 {
             self.play(minute);
+            updates.push(self.whole_report());
         }
         if self.step.is_multiple_of(4) {
             self.possession = (self.possession + self.random.random_range(-3.0..3.0)).clamp(25.0, 75.0);
@@ -121,8 +127,16 @@ impl Demo {
     }
 
     fn say(&mut self, minute: u64, text: String, is_goal: bool) {
-        self.lines.insert(0, json!({ "minute": minute, "text": text, "goal": is_goal }));
+        let line = json!({ "minute": minute, "text": text, "goal": is_goal });
+        self.report.insert(0, line.clone());
+        self.lines.insert(0, line);
         self.lines.truncate(LINES_MAX);
+    }
+
+    /// The document that pages poll: between two polls some lines are new, and all others as before.
+    fn whole_report(&self) -> (String, Value) {
+        let value = json!({ "teams": TEAMS, "score": self.score, "lines": self.report });
+        ("report.1".to_owned(), value)
     }
 
     fn match_now(&self, minute: u64, now_ms: u64) -> Value {
