@@ -12,7 +12,6 @@ mod hashing;
 mod hints;
 mod identities;
 pub(crate) mod line;
-mod md5;
 pub(crate) mod networks;
 mod old_hashes;
 pub(crate) mod sharing;

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::md5;
+use md5::{Digest as _, Md5};
 
 const APR1: &str = "$apr1$";
 const SHA: &str = "{SHA}";
@@ -60,7 +60,7 @@ fn salt_and_digest(hash: &str) -> Option<(&str, &str)> {
 }
 
 fn apr1(password: &[u8], salt: &[u8]) -> String {
-    let inner = md5::digest(&[password, salt, password].concat());
+    let inner = md5(&[password, salt, password].concat());
     let mut message = [password, APR1.as_bytes(), salt].concat();
     let repeated = inner.iter().cycle().take(password.len());
     message.extend(repeated);
@@ -69,7 +69,7 @@ fn apr1(password: &[u8], salt: &[u8]) -> String {
         message.push(if bits & 1 == 1 { 0 } else { password[0] });
         bits >>= 1;
     }
-    let mut digest = md5::digest(&message);
+    let mut digest = md5(&message);
     for round in 0..APR1_ROUNDS {
         message.clear();
         message.extend_from_slice(if round % 2 == 1 { password } else { &digest });
@@ -80,13 +80,17 @@ fn apr1(password: &[u8], salt: &[u8]) -> String {
             message.extend_from_slice(password);
         }
         message.extend_from_slice(if round % 2 == 1 { &digest } else { password });
-        digest = md5::digest(&message);
+        digest = md5(&message);
     }
     format!("{APR1}{}${}", String::from_utf8_lossy(salt), in_letters(&digest))
 }
 
+fn md5(message: &[u8]) -> [u8; 16] {
+    Md5::digest(message).into()
+}
+
 /// A digest in the order and the digits of a hash, six bits a letter, the lowest first.
-fn in_letters(digest: &[u8; md5::DIGEST_BYTES]) -> String {
+fn in_letters(digest: &[u8; 16]) -> String {
     const GROUPS: [[usize; 3]; 5] = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]];
     let mut letters = String::with_capacity(APR1_LETTERS);
     let mut write = |mut value: u32, count: usize| {
