@@ -3,7 +3,6 @@
 use std::net::{IpAddr, TcpListener};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use staunch_tests::house::waiting::until;
 use staunch_tests::response::Response;
@@ -170,59 +169,5 @@ fn what_is_asked_ahead_waits_for_a_quarter_of_the_patience() {
         assert_gave_way(&ask(&world, "/ahead", AHEAD).read(false), io);
         drop(shut);
         assert_eq!(first.read(false).status, 200, "{io}");
-    }
-}
-
-/// The worker itself has more to do than it can do: what is asked ahead gives way before users do. How soon
-/// that happens depends on the machine, so it is waited for.
-#[test]
-fn what_is_asked_ahead_gives_way_where_the_server_itself_is_late() {
-    for io in ENGINES {
-        let settings = "root = \"{root}\"\nworkers = 1\npatience = \"3s\"\n\
-                        [[path]]\nmatch = \"/page.txt\"\nresponse_work = \"900ms\"\n\
-                        [[path]]\nmatch = \"/export*\"\nclass = \"low\"\n";
-        let tree = Tree::with(&[]).expect("a tree");
-        std::fs::create_dir(tree.root().join("www")).expect("a folder");
-        for name in ["page.txt", "other.txt", "export.txt"] {
-            std::fs::write(tree.root().join("www").join(name), "a file\n").expect("a file");
-        }
-        let file = World::settings_file(&tree);
-        let root = tree.root().join("www");
-        std::fs::write(&file, settings.replace("{root}", root.to_str().expect("a name of ours")))
-            .expect("a file");
-        let mut command = std::process::Command::new(staunch_tests::process::binary());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--io", io]);
-        let mut world = World::of(command.arg("--config").arg(file));
-        let began = Instant::now();
-        let (mut gave_way, mut users_refused) = (0, 0);
-        while gave_way < 2 {
-            assert!(began.elapsed() < PATIENCE, "{io}: nobody gives way");
-            // The connections stand before the server is busy: newcomers are a matter of their own.
-            let mut clients = [(); 4].map(|()| Client::of(&world));
-            for client in &mut clients[1..] {
-                client.send(b"GET /other.txt HTTP/1.1\r\nHost: a\r\n\r\n");
-                client.read(false);
-            }
-            let paths = ["/page.txt", "/export.txt", "/other.txt", "/other.txt"];
-            for (index, (client, path)) in clients.iter_mut().zip(paths).enumerate() {
-                let ahead = if index == 2 { AHEAD } else { "" };
-                client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n{ahead}\r\n").as_bytes());
-                if index == 0 {
-                    std::thread::sleep(std::time::Duration::from_millis(50));
-                }
-            }
-            let answers = clients.each_mut().map(|client| client.read(false));
-            for answer in &answers[1..3] {
-                if answer.status == 503 {
-                    assert_eq!(answer.value("cache-control").as_deref(), Some("no-store"), "{io}");
-                    gave_way += 1;
-                }
-            }
-            users_refused += u32::from(answers[3].status == 503);
-        }
-        let by_patience = world.metric("staunch_refusals_total", "reason=\"patience\"");
-        assert!(f64::from(users_refused) <= by_patience, "{io}: users give way with them");
-        let low = world.metric("staunch_refusals_total", "reason=\"low_class\"");
-        assert!(low + by_patience >= f64::from(gave_way), "{io}: {low}, {by_patience}");
     }
 }
