@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod chromium;
+mod differences;
 mod galleries;
 mod link;
 mod operator;

@@ -9,6 +9,7 @@ mod clients;
 mod clients_killed;
 mod command_line;
 mod crossing;
+mod differences;
 mod instruments;
 mod kernel_fails;
 mod kernel_short;

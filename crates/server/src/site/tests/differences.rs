@@ -9,6 +9,7 @@ use crate::config::{BasicAuth, Cors, Dictionary, PathRule, SiteRules};
 use crate::content::testing::Folder;
 use crate::metrics::SiteFigures;
 use crate::site::testing::{Peer, Response};
+use crate::{Encoding, SiteConfig};
 
 const ACCEPTED: (&str, &str) = ("Accept-Encoding", "gzip, br, zstd, dcb, dcz");
 
@@ -316,6 +317,41 @@ fn what_gains_nothing_is_tried_once() {
     }
     peer.settle();
     assert_eq!(figures(&peer).held_bytes, after);
+}
+
+#[test]
+fn versions_give_way_before_what_is_asked_for() {
+    let folder = Folder::new();
+    let names: Vec<_> = (0..20).map(|number| format!("{number}.html")).collect();
+    for name in &names {
+        folder.write(name, &page("first"));
+    }
+    let said = || SiteConfig {
+        encodings: vec![Encoding::Gzip],
+        ..config(&folder, vec![rule("/*", Dictionary::Own)])
+    };
+    let roomy = Peer::with(said());
+    roomy.settle();
+    let pages = figures(&roomy);
+    // Room for an eighth more, and versions may take a quarter of all.
+    let budget = pages.held_bytes / 8 * 9;
+    let mut peer = Peer::with(SiteConfig { cache_bytes_max: budget, ..said() });
+    for round in ["first", "second", "third", "fourth", "fifth"] {
+        for name in &names {
+            folder.write(name, &page(round));
+            let target = format!("/{name}");
+            while peer.get(&target).body != page(round) {
+                // tidy: allow(clock): a test waits for background threads.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        assert!(figures(&peer).held_bytes <= budget);
+    }
+    peer.settle();
+    for name in &names {
+        assert!(peer.get(&format!("/{name}")).body == page("fifth"));
+    }
+    assert!(figures(&peer).prepared >= 20, "no version took the place of a page");
 }
 
 #[test]
