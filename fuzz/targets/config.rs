@@ -14,7 +14,7 @@ pub(crate) fn judge(input: &[u8]) {
     let key = flags().map(|(_, key)| key).cycle().nth(usize::from(which)).expect("there are keys");
     let given = (key.check)(text).is_ok().then(|| (key.name.into(), text.into()));
     let environment = vec![(key.variable(), text.into())];
-    let file = |text: &str| Some(File { name: "fuzz.toml".into(), text: text.into() });
+    let file = |text: &str| Some(File::new("fuzz.toml", text));
     match read(&Sources { flags: given.into_iter().collect(), environment, file: file(written) }) {
         Err(faults) => assert!(matches!(faults.lines().len(), 1..=21), "{faults}"),
         Ok(config) => {

@@ -5,6 +5,7 @@
 
 mod browsers;
 mod channels;
+mod differences;
 mod ends;
 mod failing;
 mod follow;

@@ -7,6 +7,7 @@
 mod beside;
 mod crowd;
 mod delivering;
+mod differences;
 mod fan_out;
 mod fan_server;
 mod feed;
@@ -24,6 +25,7 @@ mod stalling;
 
 pub(super) use beside::run as beside;
 pub(super) use crowd::run as crowd;
+pub(super) use differences::run as differences;
 pub(super) use fan_out::run as fan_out;
 pub(super) use feed::run as feed;
 pub(super) use memory::{run as memory, run_million as memory_million};

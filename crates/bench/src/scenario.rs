@@ -66,6 +66,7 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario { named_only: true, ..server("live-crowd", live::crowd) },
     Scenario { named_only: true, ..server("live-quotes", live::quotes) },
+    Scenario { named_only: true, ..server("live-differences", live::differences) },
     Scenario { named_only: true, ..server("live-feed", live::feed) },
     Scenario { named_only: true, ..server("live-beside", live::beside) },
     Scenario { named_only: true, ..server("live-stalled", live::stalled) },

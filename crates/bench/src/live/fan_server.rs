@@ -106,6 +106,12 @@ impl FanOut {
         fs::create_dir_all(&site).map_err(|error| format!("{}: {error}", site.display()))?;
         let mut words = words(kind, setting, &folder, port)?;
         if kind.is_ours() {
+            // What is said once may not be said again.
+            if arguments.contains(&"--encodings")
+                && let Some(place) = words.iter().position(|word| word == "--encodings")
+            {
+                words.drain(place..place + 2);
+            }
             words.extend(arguments.iter().map(|word| (*word).to_owned()));
         }
         let log = folder.join(format!("{}.log", kind.word()));

@@ -117,6 +117,7 @@ mod tests {
             private: true,
             stamp: Some(UpdateStamp { ms: 1, node: 2, sequence: 3 }),
             is_foreign: true,
+            hash: None,
         };
         let record = write(&update);
         let kept = read(7, &record).unwrap();

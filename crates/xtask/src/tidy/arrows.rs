@@ -99,7 +99,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "staunch-queueing",
         ],
     ),
-    ("staunch-bench", &["staunch-figures", "staunch-loadgen", "staunch-queueing"]),
+    ("staunch-bench", &["staunch-dictionary", "staunch-figures", "staunch-loadgen", "staunch-queueing"]),
     (
         "staunch-counted",
         &["staunch-dostp", "staunch-engine", "staunch-protocol", "staunch-server", "staunch-tls"],

@@ -110,6 +110,7 @@ fn update(number: u64, value: Value) -> Update {
         private: false,
         stamp: None,
         is_foreign: false,
+        hash: None,
     }
 }
 

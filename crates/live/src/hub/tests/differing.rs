@@ -165,7 +165,7 @@ proptest! {
     ) {
         let rules = TopicRules { kind: [Kind::Value, Kind::Log][kind], ..differing(ring_entries) };
         let (mut hub, mut view) = (hub_of(rules, 60_000), View::new(Epoch(1), 10));
-        let (mut now, mut held, mut seen) = (report(40), Vec::new(), 0);
+        let (mut now, mut held, mut seen) = (report(40), Vec::<Vec<u8>>::new(), 0);
         for step in steps {
             published(&mut hub, publication(&step, &mut now)).unwrap();
             view.read(&hub.take_letter().unwrap());

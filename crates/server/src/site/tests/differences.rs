@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use staunch_dictionary::{Hash, apply};
 
-use crate::SiteConfig;
 use crate::config::{BasicAuth, Cors, Dictionary, PathRule, SiteRules};
 use crate::content::testing::Folder;
 use crate::metrics::SiteFigures;
