@@ -25,8 +25,8 @@ pub(crate) trait Account {
     fn in_time_steps(&self) -> &[u64];
     /// Requests offered, a second.
     fn offered_per_s(&self) -> f64;
-    /// How many requests the generator did not begin, where that is a hundredth or more: less was offered then
-    /// than was meant.
+    /// How many requests the generator did not begin, where that is a hundredth or more: less was offered
+    /// then than was meant.
     fn shortfall(&self) -> Option<String>;
     /// Rates and delays of the requests that were answered, whatever became of the others.
     ///

@@ -114,8 +114,8 @@ impl CpuTimes {
         self.percent_since(before, cpu, |ticks| ticks.stolen).unwrap_or(0.0)
     }
 
-    /// A sentence for a report, where the host of this virtual machine had a hundredth of a CPU's time or more
-    /// for others since `before`: times were longer meanwhile, and a generator came to fewer requests.
+    /// A sentence for a report, where the host of this virtual machine had a hundredth of a CPU's time or
+    /// more for others since `before`: times were longer meanwhile, and a generator came to fewer requests.
     pub(super) fn told_of_the_host(&self, before: &Self) -> Option<String> {
         let most = (0..self.0.len()).map(|cpu| self.stolen_since(before, cpu)).fold(0.0, f64::max);
         (most >= 1.0)

@@ -192,21 +192,8 @@ impl SiteShared {
             return Ok(Arc::clone(same));
         }
         let rules = Rules::new(&told.rules).map_err(fault)?;
-        let no_cache = config.no_cache || config.cache_bytes_max == 0;
-        let load = Load {
-            store: Store::new(if no_cache { 0 } else { config.cache_bytes_max }),
-            watch: Watch::new(root.name(), Arc::clone(&queues.notice)),
-            config: SiteConfig { no_cache, ..told.clone() },
-            root,
-            branches: Branches::new(named, &queues.notice),
-            types: MediaTypes::new(&told.types, told.charset.as_deref()),
-            encoder: Encoder::new(
-                Arc::clone(&queues.encode_signal),
-                ENCODED_FILE_BYTES_MAX.min(config.cache_bytes_max / HELD_FILE_BUDGET_PART),
-            ),
-            versions: Versions::default(),
-            rules,
-        };
+        let branches = Branches::new(named, &queues.notice);
+        let load = load_of(&told, root, branches, rules, queues);
         let (walk, queues) = (Walk::default(), Arc::clone(queues));
         let (looked_ms, is_gone) = (AtomicU64::new(0), AtomicBool::new(false));
         let (problems, title) = (Problems::new(), config.title());
@@ -353,8 +340,27 @@ impl SiteShared {
     }
 }
 
-/// The rules of a site that asks this of its clients: where each must be known, nothing is for everybody, and so
-/// nothing is told as a dictionary.
+/// What loads files of a site, which holds none yet.
+fn load_of(told: &SiteConfig, root: Root, branches: Branches, rules: Option<Rules>, queues: &Queues) -> Load {
+    let no_cache = told.no_cache || told.cache_bytes_max == 0;
+    Load {
+        store: Store::new(if no_cache { 0 } else { told.cache_bytes_max }),
+        watch: Watch::new(root.name(), Arc::clone(&queues.notice)),
+        config: SiteConfig { no_cache, ..told.clone() },
+        root,
+        branches,
+        types: MediaTypes::new(&told.types, told.charset.as_deref()),
+        encoder: Encoder::new(
+            Arc::clone(&queues.encode_signal),
+            ENCODED_FILE_BYTES_MAX.min(told.cache_bytes_max / HELD_FILE_BUDGET_PART),
+        ),
+        versions: Versions::default(),
+        rules,
+    }
+}
+
+/// The rules of a site that asks this of its clients: where each must be known, nothing is for everybody, and
+/// so nothing is told as a dictionary.
 fn for_clients(mut rules: SiteRules, clients: Option<ClientDemand>) -> SiteRules {
     if clients.is_some_and(|demand| demand.is_required) {
         rules.paths.iter_mut().for_each(|rule| rule.dictionary = None);

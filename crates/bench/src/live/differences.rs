@@ -1,5 +1,5 @@
-//! The scenario of differences: what a whole match costs whose report is polled every ten seconds, what such a
-//! poll costs the server, and what it takes to make a difference.
+//! The scenario of differences: what a whole match costs whose report is polled every ten seconds, what such
+//! a poll costs the server, and what it takes to make a difference.
 //!
 //! This file owns the match, its polls and the bars. Bytes are of bodies. Brotli's are those of its best
 //! ratio, made here of the same versions; the processor time is compared with that of a file of the same text

@@ -208,9 +208,9 @@ group! {
     cors: OrInherit<OrOff<Inline<Cors>>> = Some("inherit"), File, reload,
         "{ origins = [\"https://app.example.org\"] }";
     /// Tell new versions as the difference to what a browser has
-    /// `true`: to former versions of the same path. A pattern such as `/assets/app.*.js`: to other files of it,
-    /// for names that change with the content. Only what everybody may see, and by HTTPS; how long a browser
-    /// keeps a version is said by `cache_control`. See `docs/dictionaries.md`.
+    /// `true`: to former versions of the same path. A pattern such as `/assets/app.*.js`: to other files of
+    /// it, for names that change with the content. Only what everybody may see, and by HTTPS; how long a
+    /// browser keeps a version is said by `cache_control`. See `docs/dictionaries.md`.
     dictionary: OrInherit<DictionaryOf> = Some("inherit"), File, reload, "\"/assets/app.*.js\"";
     /// Burn so much processor time for each answer, to rehearse overload
     response_work: OrInherit<Work> = Some("inherit"), File, reload, "\"300us\"";
