@@ -320,6 +320,21 @@ fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
+/// The hash by which a browser is told to trust the key of the server at an address
+/// (`--ignore-certificate-errors-spki-list`). Where it passes over all errors instead, it keeps nothing in its
+/// cache and follows no early hints.
+///
+/// # Panics
+/// When nobody there shows a certificate.
+pub fn key_hash(address: SocketAddr) -> String {
+    let script = "openssl s_client -connect \"$1\" </dev/null 2>/dev/null | openssl x509 -pubkey -noout \
+                  | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64";
+    let output = Command::new("sh").args(["-c", script, "sh", &address.to_string()]).output();
+    let hash = String::from_utf8(output.expect("sh").stdout).expect("text").trim().to_owned();
+    assert!(!hash.is_empty(), "no certificate");
+    hash
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

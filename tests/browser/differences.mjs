@@ -1,9 +1,9 @@
 // Fetches a page that changes again and again, by HTTPS in a headless Chromium, until it came as the difference to the
 // version before three times.
 //
-//     node differences.mjs URL FILE
+//     node differences.mjs URL FILE HASH
 //
-// FILE is the page on the disk. Prints what each fetch cost; the exit code is 1 if something else came than stands in
+// FILE is the page on the disk, HASH that of the key to trust. Prints what each fetch cost; the exit code is 1 if something else came than stands in
 // the file, or if differences never come. The variable CHROMIUM names the program, if it is not `chromium`.
 
 import { createHash } from "node:crypto";
@@ -15,8 +15,8 @@ import { Browser } from "./browser.mjs";
 const VERSIONS_MAX = 60;
 const WANTED = 3;
 
-const [url, file] = process.argv.slice(2);
-const browser = await Browser.start(process.env.CHROMIUM ?? "chromium", ["--ignore-certificate-errors"]);
+const [url, file, keyHash] = process.argv.slice(2);
+const browser = await Browser.start(process.env.CHROMIUM ?? "chromium", [`--ignore-certificate-errors-spki-list=${keyHash}`]);
 let differences = 0;
 try {
   const page = await browser.page({ width: 800, height: 600, scheme: "light" });

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use staunch_tests::process::{Server, serve_by};
+use staunch_tests::process::{Server, key_hash, serve_by};
 use staunch_tests::tree::Tree;
 
 use crate::chromium::browser;
@@ -32,8 +32,9 @@ fn a_browser_gets_a_changed_page_as_the_difference() {
         ]);
         command.arg("--state-folder").arg(settings.root().join("state"));
         let server = Server::spawn(&mut command).unwrap_or_else(|error| panic!("{error}"));
-        let url = format!("https://localhost:{}", server.secured_address().port());
-        let words = [url.into(), tree.root().join("page.html").into_os_string()];
+        let address = server.secured_address();
+        let url = format!("https://localhost:{}", address.port());
+        let words = [url.into(), tree.root().join("page.html").into_os_string(), key_hash(address).into()];
         let verdict = browser.run("differences.mjs", &words);
         println!("{io}: {}", String::from_utf8_lossy(&verdict.stdout).trim());
         assert!(verdict.status.success(), "{io}: {}", String::from_utf8_lossy(&verdict.stderr));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use staunch_tests::house::waiting::{HANG, until};
-use staunch_tests::process::is_installed;
+use staunch_tests::process::{is_installed, key_hash};
 
 use crate::client::{Client, DATA, END_STREAM, frame, request};
 use crate::hints::Application;
@@ -38,18 +38,6 @@ fn chromium() -> Option<String> {
     (is_installed(&chromium) && is_installed("node") && is_installed("openssl")).then_some(chromium)
 }
 
-/// The hash by which a browser is told to trust a server's key. Where all errors are passed over, it does not
-/// follow early hints.
-fn key_hash(world: &World) -> String {
-    let script = "openssl s_client -connect \"$1\" </dev/null 2>/dev/null | openssl x509 -pubkey -noout \
-                  | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64";
-    let mut command = Command::new("sh");
-    let output = command.args(["-c", script, "sh"]).arg(world.secured_address().to_string()).output();
-    let hash = String::from_utf8(output.expect("sh").stdout).expect("text").trim().to_owned();
-    assert!(!hash.is_empty(), "no certificate");
-    hash
-}
-
 /// A browser that plays the page; it is ended on drop.
 struct Player(Child);
 
@@ -69,7 +57,10 @@ fn a_page_with_websockets_uses_one_connection() {
             .expect("a file of ours");
         let url = format!("https://{}", world.secured_address());
         let mut node = Command::new("node");
-        node.arg(script("browser.mjs")).arg(url).arg(key_hash(&world)).env("CHROMIUM", &chromium);
+        node.arg(script("browser.mjs"))
+            .arg(url)
+            .arg(key_hash(world.secured_address()))
+            .env("CHROMIUM", &chromium);
         let child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node");
         let mut player = Player(child);
         let mut lines = BufReader::new(player.0.stdout.take().expect("a pipe")).lines();
@@ -116,7 +107,10 @@ fn a_browser_fetches_what_it_is_told_of_early() {
         std::fs::write(style, "body { color: rgb(1, 2, 3) }").expect("a file of ours");
         let mut node = Command::new("node");
         let url = format!("https://{}/page", world.secured_address());
-        node.arg(script("hinted.mjs")).arg(url).arg(key_hash(&world)).env("CHROMIUM", &chromium);
+        node.arg(script("hinted.mjs"))
+            .arg(url)
+            .arg(key_hash(world.secured_address()))
+            .env("CHROMIUM", &chromium);
         let child = node.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("node");
         let mut player = Player(child);
         application.asked.recv_timeout(HANG).expect("a request");
