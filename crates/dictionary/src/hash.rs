@@ -33,7 +33,7 @@ impl Hash {
     }
 
     /// The value of `Available-Dictionary` that names it, as a client sends it.
-    pub fn to_field(&self) -> String {
+    pub fn to_field(self) -> String {
         format!(":{}:", STANDARD.encode(self.0))
     }
 }

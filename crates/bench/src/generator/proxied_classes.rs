@@ -97,7 +97,7 @@ struct Beside(Child);
 
 impl Beside {
     fn start(words: &[String]) -> Result<Self, String> {
-        let mut command = pinned(&running::CPU.to_string());
+        let mut command = pinned(running::CPU.to_string());
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| format!("{}: {error}", words.join(" ")))?;
         Ok(Self(child))
