@@ -62,7 +62,12 @@ fn a_whole_request() {
 #[test]
 fn a_websocket_is_asked_for_by_get() {
     let asked = [(":method", "CONNECT"), (":protocol", "websocket")];
-    let fields = [("sec-websocket-key", "theirs"), ("sec-websocket-version", "13"), ("te", "trailers")];
+    let fields = [
+        ("sec-websocket-key", "theirs"),
+        ("sec-websocket-accept", "theirs"),
+        ("sec-websocket-version", "13"),
+        ("te", "trailers"),
+    ];
     let text = written_as(&asked, Some(b"ours"), &fields).expect("a request that is passed on");
     assert_eq!(
         text,

@@ -163,7 +163,7 @@ fn push_fields_with<'a>(
             continue;
         }
         match asked {
-            RequestField::Passed if request.asks_websocket() && name.eq_ignore_ascii_case(SOCKET_KEY) => {}
+            RequestField::Passed if request.asks_websocket() && is_of_handshake(name) => {}
             RequestField::Passed => push_field(name, value, out),
             RequestField::Cookie if care.joins_cookies => {
                 if seen.cookies_count == 0 {
@@ -196,8 +196,14 @@ fn named_by_connection<'a>(request: &Request<'a>) -> Result<Vec<&'a [u8]>, Relay
     if named.len() > NAMED_FIELDS_MAX { Err(TOO_MANY_NAMED) } else { Ok(named) }
 }
 
-/// The name of a field that means nothing on a stream of HTTP/2: towards the application the key is ours.
+/// The name of the key of a handshake.
 const SOCKET_KEY: &[u8] = b"Sec-WebSocket-Key";
+
+/// Whether a field means nothing on a stream of HTTP/2 (RFC 8441, section 5.1): towards the application the
+/// key is ours, and so is what answers it.
+fn is_of_handshake(name: &[u8]) -> bool {
+    [SOCKET_KEY, b"Sec-WebSocket-Accept"].iter().any(|known| name.eq_ignore_ascii_case(known))
+}
 
 const TOO_MANY_NAMED: RelayRefusal =
     RelayRefusal { status: Status::BAD_REQUEST, reason: "Connection names more than 16 fields" };
