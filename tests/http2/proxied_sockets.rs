@@ -8,7 +8,10 @@ use std::sync::mpsc::{Receiver, channel};
 use staunch_protocol::websocket::accept_key;
 use staunch_tests::house::waiting::HANG;
 
-use crate::client::{Client, DATA, END_STREAM, RST_STREAM, Reply, frame, websocket, window};
+use crate::client::{
+    Client, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, Reply, block, frame, request, websocket,
+    window,
+};
 use crate::world::{ENGINES, World};
 
 const CANCEL: u32 = 8;
@@ -178,6 +181,27 @@ fn answers_that_begin_no_websocket() {
             assert!(status == 502 || reply.body == body, "{io} {told}: {reply:?}");
             assert_eq!(world.metric("staunch_http2_websockets_total"), 0, "{io} {told}");
         }
+    }
+}
+
+/// What is never passed on is refused before a body that may never end.
+#[test]
+fn methods_that_are_not_passed_on_wait_for_no_body() {
+    const NO_ERROR: u32 = 0;
+    for io in ENGINES {
+        let application = Application::new(|_, _| {});
+        let settings = format!("proxy = \"{}\"\nbody_timeout = \"1h\"\n", application.address);
+        let world = World::with_settings(io, &settings, &[]);
+        let mut client = Client::new(world.address());
+        let connect = block(&[(":method", "CONNECT"), (":authority", "a:80")]);
+        client.send(&frame(HEADERS, END_HEADERS, 1, &connect));
+        client.send(&request(3, false, "TRACE", "/", &[]));
+        for stream in [1, 3] {
+            let reply = client.reply(stream);
+            assert_eq!((reply.status, reply.is_whole), (501, true), "{io} {stream}: {reply:?}");
+            client.until(stream, |reply| reply.reset == Some(NO_ERROR));
+        }
+        assert!(application.heads.try_recv().is_err(), "{io}: the application is asked for nothing");
     }
 }
 

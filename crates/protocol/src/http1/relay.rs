@@ -22,4 +22,4 @@ pub use answer::{RelayFault, RelayHead, RelayReader, RelayStep};
 pub use cookies::cookies_in;
 pub use forwarding::{Forwarding, HostRule};
 pub use refusal::RelayRefusal;
-pub use request::{is_idempotent, write_request};
+pub use request::{check_method, is_idempotent, write_request};

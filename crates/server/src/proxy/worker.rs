@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Outbox, PlaceNews, Reading, Standing};
+use staunch_protocol::http1::relay::check_method;
 use staunch_protocol::websocket::client_key;
 use staunch_protocol::{Request, Status};
 
@@ -132,6 +133,11 @@ impl ProxyWorker {
         }
         let (address, owner) = (answer.address(), OwnerPart::Proxy.into());
         if !forwarded.body.has_ended {
+            if let Err(refusal) = check_method(request.method) {
+                // The body of CONNECT ends when its client likes.
+                forwarded.failure = Some(Failure::Refused(refusal));
+                return self.advance(forwarded, request, answer).owned_by(owner);
+            }
             self.exchanges.insert(address, forwarded);
             return answer.read(request).owned_by(owner);
         }

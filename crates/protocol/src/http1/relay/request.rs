@@ -119,7 +119,7 @@ fn push_fields<'a>(
     out: &mut Vec<u8>,
 ) -> Result<Seen<'a>, RelayRefusal> {
     if !asks_here(request, forwarding) {
-        refuse_method(request.method)?;
+        check_method(request.method)?;
     }
     let start = out.len();
     let seen = push_fields_with(request, forwarding, &Care::default(), out);
@@ -138,8 +138,12 @@ fn asks_here(request: &Request<'_>, forwarding: &Forwarding<'_>) -> bool {
     request.asks_websocket() && forwarding.socket_key.is_some()
 }
 
-/// A tunnel is none of a reverse proxy, and TRACE would show a client what is added to its request.
-fn refuse_method(method: Method) -> Result<(), RelayRefusal> {
+/// Whether a request of this method may be passed on, as is known before its body is there. A tunnel is none
+/// of a reverse proxy, and TRACE would show a client what is added to its request.
+///
+/// # Errors
+/// The request is not to be passed on, unless it asks for a WebSocket.
+pub fn check_method(method: Method) -> Result<(), RelayRefusal> {
     let reason = match method {
         Method::Connect => "CONNECT is not passed on",
         Method::Trace => "TRACE is not passed on",
