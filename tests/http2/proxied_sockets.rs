@@ -144,7 +144,7 @@ fn an_application_is_asked_by_http1_and_bytes_go_both_ways() {
 #[test]
 fn answers_that_begin_no_websocket() {
     type Answer = fn(&str) -> String;
-    let table: [(Answer, u16, &[u8]); 8] = [
+    let table: [(Answer, u16, &[u8]); 10] = [
         (|_| "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno".into(), 403, b"no"),
         (|_| "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n".into(), 302, b""),
         (
@@ -165,6 +165,9 @@ fn answers_that_begin_no_websocket() {
             b"",
         ),
         (|head| switch(head, "").replace("Upgrade: websocket", "Upgrade: h2c"), 502, b""),
+        // RFC 6455, section 4.1: Connection has to name Upgrade.
+        (|head| switch(head, "").replace("Connection: Upgrade\r\n", ""), 502, b""),
+        (|head| switch(head, "").replace("Connection: Upgrade", "Connection: keep-alive"), 502, b""),
     ];
     for io in ENGINES {
         for (answer, status, body) in table {

@@ -249,6 +249,7 @@ impl FastCgiReader {
             fields: Fields::new(self.draft.lines()),
             length_bytes: says.length_bytes,
             has_body: says.body != Body::Nothing,
+            says_upgrade: says.says_upgrade,
         })
     }
 

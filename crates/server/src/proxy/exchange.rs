@@ -137,6 +137,8 @@ pub(super) struct AnswerHead {
     pub(super) fields: Vec<u8>,
     pub(super) length_bytes: Option<u64>,
     pub(super) has_body: bool,
+    /// Whether Connection names Upgrade.
+    pub(super) says_upgrade: bool,
 }
 
 /// Why there is no answer of the application.
@@ -277,7 +279,7 @@ impl Forwarded {
     pub(super) fn check_handshake(&self) -> Result<(), RelayFault> {
         let (Some(key), Some(head)) = (&self.socket_key, &self.answer.head) else { return Ok(()) };
         match head.status.code() {
-            101 if !answers_key(&head.fields, key) => Err(RelayFault::Handshake),
+            101 if !(head.says_upgrade && answers_key(&head.fields, key)) => Err(RelayFault::Handshake),
             200..300 => Err(RelayFault::NotSwitched),
             _ => Ok(()),
         }

@@ -39,6 +39,7 @@ pub(super) fn relay(
                     fields: head.fields.lines().to_vec(),
                     length_bytes: head.length_bytes,
                     has_body: head.has_body,
+                    says_upgrade: head.says_upgrade,
                 });
             }
             RelayStep::Piece(piece) => match &mut open {

@@ -52,6 +52,8 @@ pub struct RelayHead<'s> {
     /// Whether a body follows, be it an empty one. None does in an answer to HEAD, nor in 204 and 304, nor in
     /// 101, whose tunnel is no body.
     pub has_body: bool,
+    /// Whether Connection names Upgrade, as 101 has to (RFC 9110, section 7.8).
+    pub says_upgrade: bool,
 }
 
 /// Reads the answers of one connection to an application. At rest it owns no memory but its own.
@@ -259,6 +261,7 @@ impl RelayReader {
             fields: Fields::new(self.draft.lines()),
             length_bytes: says.length_bytes,
             has_body: says.body != Body::Nothing,
+            says_upgrade: says.says_upgrade,
         };
         Ok(if status.is_interim() { RelayStep::Interim(head) } else { RelayStep::Head(head) })
     }

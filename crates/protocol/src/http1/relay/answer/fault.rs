@@ -24,7 +24,7 @@ pub enum RelayFault {
     Switched,
     /// A WebSocket was asked for, and the answer is a success without one.
     NotSwitched,
-    /// 101, and its Sec-WebSocket-Accept does not answer the key.
+    /// 101, and its Upgrade, Connection or Sec-WebSocket-Accept is not that of a WebSocket with our key.
     Handshake,
     /// A line ends with LF alone.
     BareLineFeed,
@@ -87,7 +87,9 @@ impl fmt::Display for RelayFault {
             Self::Code => "the answer's status is not a number from 100 to 599",
             Self::Switched => "the answer is 101, and no upgrade was asked for",
             Self::NotSwitched => "a WebSocket was asked for, and the answer is a success without one",
-            Self::Handshake => "Sec-WebSocket-Accept of the answer does not belong to the key",
+            Self::Handshake => {
+                "Upgrade, Connection or Sec-WebSocket-Accept of the answer begins no WebSocket by our key"
+            }
             Self::BareLineFeed => "a line of the answer ends with LF alone",
             Self::BareCarriageReturn => "a CR in a line of the answer is not followed by LF",
             Self::Nul => "a NUL in a line of the answer",

@@ -28,6 +28,7 @@ pub(crate) struct Draft {
     is_chunked: bool,
     says_close: bool,
     says_keep_alive: bool,
+    says_upgrade: bool,
     /// Whether a CGI program wrote it: fields alone, `Status` among them.
     is_cgi: bool,
     has_location: bool,
@@ -51,6 +52,8 @@ pub(crate) struct HeadSays {
     pub(crate) body: Body,
     /// Whether the connection may serve another request.
     pub(crate) keeps: bool,
+    /// Whether Connection names Upgrade.
+    pub(crate) says_upgrade: bool,
 }
 
 impl Draft {
@@ -66,6 +69,7 @@ impl Draft {
             is_chunked: false,
             says_close: false,
             says_keep_alive: false,
+            says_upgrade: false,
             is_cgi: false,
             has_location: false,
         }
@@ -144,6 +148,7 @@ impl Draft {
         for option in list_members(value) {
             self.says_close |= option.eq_ignore_ascii_case(b"close");
             self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            self.says_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
             if !is_usual_option(option) {
                 self.named_count += 1;
                 if usize::from(self.named_count) > NAMED_FIELDS_MAX {
@@ -213,7 +218,8 @@ impl Draft {
         };
         let stays = if self.is_http10 { self.says_keep_alive } else { true };
         let keeps = stays && !self.says_close && body != Body::UntilClose && !is_odd;
-        Ok(HeadSays { code: self.code, length_bytes: self.length_bytes, body, keeps })
+        let Self { code, length_bytes, says_upgrade, .. } = *self;
+        Ok(HeadSays { code, length_bytes, body, keeps, says_upgrade })
     }
 
     /// Leaves out what Connection names.
