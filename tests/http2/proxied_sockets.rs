@@ -3,6 +3,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, channel};
 
 use staunch_protocol::websocket::accept_key;
@@ -46,11 +49,11 @@ impl Application {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let (sender, heads) = channel();
-        let serve = std::sync::Arc::new(serve);
+        let serve = Arc::new(serve);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
-                let (sender, serve) = (sender.clone(), std::sync::Arc::clone(&serve));
+                let (sender, serve) = (sender.clone(), Arc::clone(&serve));
                 std::thread::spawn(move || {
                     stream.set_read_timeout(Some(HANG)).expect("an open socket");
                     let head = head(&mut stream);
@@ -184,6 +187,57 @@ fn answers_that_begin_no_websocket() {
             assert!(status == 502 || reply.body == body, "{io} {told}: {reply:?}");
             assert_eq!(world.metric("staunch_http2_websockets_total"), 0, "{io} {told}");
         }
+    }
+}
+
+/// Requests for a WebSocket where there is none harm nobody: the server is well, and has answered once.
+#[test]
+fn a_server_without_websockets_is_well() {
+    const ROUNDS: u32 = 12;
+    let paths = ["/whole", "/empty", "/open", "/wrong"];
+    for io in ENGINES {
+        let count = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&count);
+        let application = Application::new(move |first, mut stream| {
+            let mut asked = first.to_owned();
+            while !asked.is_empty() {
+                counted.fetch_add(1, SeqCst);
+                let answer = match asked.split(' ').nth(1) {
+                    Some("/empty") => "HTTP/1.1 204 No Content\r\n\r\n",
+                    Some("/open") => "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: \n",
+                    Some("/wrong") => {
+                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                         Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n"
+                    }
+                    _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                };
+                let _ = stream.write_all(answer.as_bytes());
+                asked = head(&mut stream);
+            }
+        });
+        let world = application.world(io);
+        let mut client = Client::new(world.address());
+        let mut streams = (1..).step_by(2);
+        for path in (0..ROUNDS).flat_map(|_| paths) {
+            let stream = streams.next().expect("a number");
+            client.send(&websocket(stream, path, &[]));
+            let reply = client.reply(stream);
+            assert_eq!((reply.status, reply.is_whole), (502, true), "{io} {path}: {reply:?}");
+        }
+        assert_eq!(count.load(SeqCst), ROUNDS * 4, "{io}: each is asked for once");
+        let of_server = |name: &str, more: &str| {
+            let address = application.address;
+            world.metric(&format!("{name}{{application=\"{address}\",server=\"{address}\"{more}}}"))
+        };
+        assert_eq!(of_server("staunch_proxy_up", ""), 1, "{io}");
+        assert_eq!(of_server("staunch_proxy_answers_total", ""), u64::from(ROUNDS) * 4, "{io}");
+        assert_eq!(of_server("staunch_proxy_retries_total", ""), 0, "{io}");
+        for reason in ["unreachable", "timeout", "broken", "short"] {
+            let more = format!(",reason=\"{reason}\"");
+            assert_eq!(of_server("staunch_proxy_failures_total", &more), 0, "{io}: {reason}");
+        }
+        let reply = client.get(streams.next().expect("a number"), "/");
+        assert_eq!((reply.status, &reply.body[..]), (200, &b"ok"[..]), "{io}: {reply:?}");
     }
 }
 

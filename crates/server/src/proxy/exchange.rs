@@ -276,6 +276,10 @@ impl Forwarded {
 
     /// Judges an answer whose head is there to a WebSocket of HTTP/2: its handshake was made here, and its
     /// client takes every success for a WebSocket.
+    ///
+    /// # Errors
+    /// Its client may not see it. The server is well all the same: whoever asks a path of it that has no
+    /// WebSocket gets such an answer.
     pub(super) fn check_handshake(&self) -> Result<(), RelayFault> {
         let (Some(key), Some(head)) = (&self.socket_key, &self.answer.head) else { return Ok(()) };
         match head.status.code() {

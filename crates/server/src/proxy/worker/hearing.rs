@@ -157,23 +157,19 @@ impl ProxyWorker {
     ) {
         let Some(mut forwarded) = self.exchanges.remove(&address) else { return };
         let Some(link) = self.links.get_mut(upstream) else { return };
-        let mut taken = take(&mut link.reader, &mut forwarded, open.as_deref_mut());
-        if taken.is_ok()
-            && let Err(fault) = forwarded.check_handshake()
-        {
-            taken = Err(fault);
-        }
+        let taken = take(&mut link.reader, &mut forwarded, open.as_deref_mut());
         if forwarded.answer.head.is_some() {
             forwarded.journey.note_header(self.now_ms);
         }
-        match taken {
-            Ok(Relayed::More) if forwarded.is_stream() => {
+        match (taken, forwarded.check_handshake()) {
+            (Ok(Relayed::More), Ok(())) if forwarded.is_stream() => {
                 outbox.upstreams().serve(upstream, Some(address), self.shared.config.in_stream());
                 self.free_place_beside(&mut forwarded, true);
             }
-            Ok(Relayed::More) => {}
-            Ok(Relayed::Ended { keeps }) => self.settle(&mut forwarded, keeps, outbox),
-            Err(fault) => self.fail(&mut forwarded, upstream, Trouble::Fault(fault), address, outbox),
+            (Ok(Relayed::More), Ok(())) => {}
+            (Ok(Relayed::More), Err(_)) => self.settle(&mut forwarded, false, outbox),
+            (Ok(Relayed::Ended { keeps }), _) => self.settle(&mut forwarded, keeps, outbox),
+            (Err(fault), _) => self.fail(&mut forwarded, upstream, Trouble::Fault(fault), address, outbox),
         }
         self.follow(forwarded, address, open, outbox);
     }
@@ -217,7 +213,8 @@ impl ProxyWorker {
         self.keep(address, forwarded);
     }
 
-    /// The answer of a server is complete: its place and its link are for others.
+    /// The answer of a server is complete, or nothing of it is for its client: its place and its link are for
+    /// others.
     pub(super) fn settle(&mut self, forwarded: &mut Forwarded, keeps: bool, outbox: &Outbox) {
         forwarded.journey.note_end(self.now_ms);
         self.free_place(forwarded, true);
@@ -233,6 +230,12 @@ impl ProxyWorker {
             self.links.rest(link, &self.shared.config, outbox);
         } else {
             self.links.close(link, outbox);
+        }
+        if let Err(fault) = forwarded.check_handshake() {
+            // The server is well, and is asked no second time.
+            self.tell_operator(&server, Trouble::Fault(fault));
+            forwarded.answer.forget();
+            forwarded.failure = Some(Failure::BadAnswer);
         }
     }
 
@@ -255,6 +258,8 @@ impl ProxyWorker {
         let (has_begun, may_have_sent, was_used) = link.map_or((true, true, false), |link| {
             (link.reader.has_begun(), link.may_have_sent(), link.is_used)
         });
+        // Behind the end of an answer its reader awaits none.
+        let has_begun = has_begun || forwarded.answer.head.is_some();
         trouble.count(server.get(), has_begun);
         if !trouble.is_end() || !was_used {
             self.tell_operator(&server, trouble);
