@@ -29,6 +29,8 @@ const STEP_MS: u64 = 10;
 /// Milliseconds after which arrivals are counted while no request waits: the line counts in parts of a second
 /// as long.
 const COUNT_MS: u64 = 31;
+/// Milliseconds for which a server counts as full at most because it had no place for one that did not wait.
+const FULL_MS_MAX: u64 = 100;
 
 /// The rule for the limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +159,10 @@ impl Places {
         self.look(&mut desk, now_ms, news);
         if desk.ranks.is_empty() && self.take() {
             return PlaceAnswer::Taken;
+        }
+        if !desk.was_full {
+            // Until now none has waited, which says nothing of what the server can do.
+            self.count(&mut desk, now_ms);
         }
         desk.was_full = true;
         if !desk.has_room(standing, now_ms) {
@@ -295,20 +301,27 @@ impl Places {
             self.count(desk, now_ms);
             self.dismiss(desk, now_ms, news);
         }
+        let had_line = !desk.ranks.is_empty();
         self.admit(desk, news);
+        if had_line && desk.ranks.is_empty() {
+            // From now on none waits: the time until somebody asks again is none in which the server was full.
+            self.count(desk, now_ms);
+        }
     }
 
     /// Tells the law and the line what was counted since the last time.
     fn count(&self, desk: &mut Desk, now_ms: u64) {
-        let before_ms = self.counted_ms.swap(now_ms, Relaxed);
+        let interval_ms = now_ms.saturating_sub(self.counted_ms.swap(now_ms, Relaxed));
         desk.count_asked(now_ms as f64 / 1000.0, self.asked.each_ref().map(|count| count.load(Relaxed)));
+        let has_line = !desk.ranks.is_empty();
+        let was_full = std::mem::take(&mut desk.was_full) | has_line;
         let seen = Observation {
-            interval_s: now_ms.saturating_sub(before_ms) as f64 / 1000.0,
+            interval_s: interval_ms as f64 / 1000.0,
             answers: self.answers.swap(0, Relaxed),
             in_work_s: self.in_work_ms.swap(0, Relaxed) as f64 / 1e3,
             in_work_s_squared: self.in_work_ms_squared.swap(0, Relaxed) as f64 / 1e6,
             in_work: self.in_work.load(Relaxed),
-            was_full: std::mem::take(&mut desk.was_full) | !desk.ranks.is_empty(),
+            was_full: was_full && (has_line || interval_ms <= FULL_MS_MAX),
             was_shedding: std::mem::take(&mut desk.was_shedding),
         };
         match &mut desk.law {

@@ -157,3 +157,25 @@ fn those_in_line_at_a_server_that_is_gone_are_told_and_those_in_work_stay() {
     assert_eq!((places.figures().in_work, places.figures().waiting), (1, 0));
     assert_eq!(give_back(&places, 5), []);
 }
+
+#[test]
+fn bursts_with_quiet_between_them_are_let_in() {
+    // A page and its parts, every five seconds, from a server that answers each in a millisecond.
+    for limit in [PlacesLimit::Auto, PlacesLimit::Fixed(1)] {
+        let places = Places::new(limit, PATIENCE_MS);
+        let (mut news, mut at_work) = (Vec::new(), 0);
+        for now_ms in 0..300_000 {
+            (0..at_work).for_each(|_| {
+                places.give_back(GivenBack::Answered { in_work_ms: 1 }, now_ms, &mut news);
+            });
+            at_work = 0;
+            for part in (0..8).filter(|_| now_ms % 5_000 == 0) {
+                let answer = places.ask(address(part), Standing::default(), now_ms, &mut news);
+                at_work += u32::from(answer == PlaceAnswer::Taken);
+            }
+            at_work += u32::try_from(news.drain(..).filter(|news| news.has_place).count()).unwrap();
+        }
+        let figures = places.figures();
+        assert_eq!(figures.refused, 0, "{limit:?} {figures:?}");
+    }
+}
