@@ -260,6 +260,11 @@ impl Places {
         }
     }
 
+    /// Requests at once; `u32::MAX` for any number.
+    pub fn limit(&self) -> u32 {
+        self.limit.load(Relaxed)
+    }
+
     /// Requests in work and in line for each that the server works on at once: what a new one has before it.
     pub fn load(&self) -> f64 {
         let before = self.in_work.load(Relaxed) + self.waiting.load(Relaxed);

@@ -49,6 +49,11 @@ impl Standing {
         Self { class, is_known }
     }
 
+    /// This standing without what lets it go before others of the usual one.
+    pub fn without_precedence(self) -> Self {
+        Self::of(if matches!(self.class, PlaceClass::High) { PlaceClass::Normal } else { self.class }, false)
+    }
+
     /// How logs write it: the class, and behind it whether its client is known.
     pub fn name(self) -> &'static str {
         match (self.class, self.is_known) {

@@ -10,10 +10,11 @@ use staunch_engine::{PlaceClass, PlaceNews, Places, Standing};
 
 use super::config::{ProxyApplication, ProxyConfig, ProxyServer};
 use super::error_lines::ErrorLines;
-use super::shares::LineShares;
+use super::shares::{LineShares, PrecedenceShares};
 use super::sticky::{rank, server_hash};
 use super::verdict::Verdict;
 use crate::config::ProxyWire;
+use crate::limits::PROXY_CLIENT_PART;
 
 /// Requests after which it is looked how many of them have failed: never a count alone.
 const HEALTH_REQUESTS: u32 = 20;
@@ -40,6 +41,8 @@ pub(super) struct Application {
     line: Arc<LineShares>,
     /// Those of requests of low class, which are before no others.
     low_line: Arc<LineShares>,
+    /// Requests that go before others.
+    pub(super) precedence: Arc<PrecedenceShares>,
 }
 
 /// A server of an application.
@@ -120,6 +123,7 @@ impl Application {
             retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
             line: before.map(|before| Arc::clone(&before.line)).unwrap_or_default(),
             low_line: before.map(|before| Arc::clone(&before.low_line)).unwrap_or_default(),
+            precedence: before.map(|before| Arc::clone(&before.precedence)).unwrap_or_default(),
         }
     }
 
@@ -138,6 +142,13 @@ impl Application {
             PlaceClass::Low => &self.low_line,
             PlaceClass::Normal | PlaceClass::High => &self.line,
         }
+    }
+
+    /// Requests of one client that may go before others while others are there: a quarter of what the servers
+    /// work on at once.
+    pub(super) fn precedence_max(&self) -> u32 {
+        let all = self.servers.iter().fold(0, |all: u32, server| all.saturating_add(server.places.limit()));
+        (all / PROXY_CLIENT_PART).max(1)
     }
 
     /// The servers of the value `before` that this one has no more.

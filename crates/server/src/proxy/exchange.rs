@@ -16,7 +16,7 @@ use staunch_protocol::{BodyIn, Fields, Method, Request, Status, Version, fastcgi
 use super::application::{Application, ServerName};
 use super::config::ProxyServer;
 use super::journey::Journey;
-use super::shares::ShareOwner;
+use super::shares::{Precedence, ShareOwner};
 use super::sticky::{STICKY_COOKIE, Stay};
 use super::wire::{Framing, script};
 use crate::scripts::ScriptCall;
@@ -38,6 +38,8 @@ pub(super) struct Forwarded {
     pub(super) owner: Option<ShareOwner>,
     /// Its standing in line.
     pub(super) standing: Standing,
+    /// The share of its client that it holds, if its standing lets it go before others.
+    pub(super) precedence: Option<Precedence>,
     /// The script that the application runs, if FastCGI is spoken with it.
     pub(super) call: Option<Box<ScriptCall>>,
     pub(super) is_head: bool,
@@ -179,6 +181,7 @@ impl Forwarded {
             asker,
             owner: None,
             standing: Standing::default(),
+            precedence: None,
             is_head: request.method == Method::Head,
             // To the application a WebSocket is asked for by GET.
             is_idempotent: is_idempotent(request.method) || request.asks_websocket(),

@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use staunch_engine::UNIX_PEER;
 
@@ -245,9 +245,51 @@ impl LineShares {
     }
 }
 
+/// Requests at an application that go before others, by their clients.
+#[derive(Debug, Default)]
+pub(super) struct PrecedenceShares(Mutex<Holders>);
+
+/// The precedence of one request, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Precedence {
+    shares: Arc<PrecedenceShares>,
+    owner: ShareOwner,
+}
+
+impl PrecedenceShares {
+    /// Lets one more request of a client go before others; `None` while so many of its requests do.
+    pub(super) fn take(self: &Arc<Self>, owner: ShareOwner, most: u32) -> Option<Precedence> {
+        let mut holders = self.holders();
+        (holders.of(owner) < most).then(|| {
+            holders.enter(Some(owner));
+            Precedence { shares: Arc::clone(self), owner }
+        })
+    }
+
+    fn holders(&self) -> MutexGuard<'_, Holders> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Precedence {
+    fn drop(&mut self) {
+        self.shares.holders().leave(Some(self.owner));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_has_precedence_with_so_many_requests_until_they_end() {
+        let shares = Arc::new(PrecedenceShares::default());
+        let (greedy, other) = (owner("192.0.2.1"), owner("192.0.2.2"));
+        let held: Vec<_> = (0..2).map_while(|_| shares.take(greedy, 2)).collect();
+        assert!(held.len() == 2 && shares.take(greedy, 2).is_none() && shares.take(other, 1).is_some());
+        drop(held);
+        assert!(shares.holders().of_clients.is_empty());
+    }
 
     fn owner(client: &str) -> ShareOwner {
         ShareOwner::at(client.parse().ok(), 64).expect("an address")

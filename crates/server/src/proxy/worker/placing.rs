@@ -94,6 +94,7 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Excess { held });
             return;
         }
+        self.share_precedence(forwarded);
         let (standing, now_ms) = (forwarded.standing, self.now_ms);
         let application = Arc::clone(&forwarded.application);
         let but_index = but.and_then(|but| application.index_of(but.get()));
@@ -179,7 +180,7 @@ impl ProxyWorker {
         let has_place = matches!(forwarded.stage, ForwardStage::AtWork(_, _, Some(_)));
         if has_place && self.beside < self.shared.config.beside_max() {
             self.beside += 1;
-            forwarded.is_beside = true;
+            (forwarded.is_beside, forwarded.precedence) = (true, None);
             self.free_place(forwarded, has_begun);
         }
     }

@@ -46,6 +46,19 @@ impl ProxyWorker {
         Some(excess.held)
     }
 
+    /// A client whose requests go before others at as many places as it may stands behind with further ones, as
+    /// if it were like all.
+    pub(super) fn share_precedence(&self, forwarded: &mut Forwarded) {
+        let usual = forwarded.standing.without_precedence();
+        let Some(owner) = forwarded.owner.filter(|_| forwarded.standing != usual) else { return };
+        forwarded.precedence = None;
+        let application = &forwarded.application;
+        forwarded.precedence = application.precedence.take(owner, application.precedence_max());
+        if forwarded.precedence.is_none() && self.shared.clients_seen.are_several(self.now_ms) {
+            (forwarded.standing, forwarded.journey.standing) = (usual, usual);
+        }
+    }
+
     fn tell_excess(&self, forwarded: &Forwarded, has: &str) {
         let Some(client) = forwarded.asker.client else { return };
         (self.shared.notice)(&format!(
