@@ -6,11 +6,14 @@ use crate::node::{self, Misprint, Name, Node, ValueKind};
 use crate::reader::{Fault, Origin};
 use crate::sources::{File, INCLUDE};
 
+/// What is set at the top of a file, in its order.
+type Table = Vec<(Name, Node)>;
+
 /// The table that a file and those that it includes come to, and what an included one may not hold.
 ///
 /// # Errors
 /// Where any of them is no TOML.
-pub(crate) fn table(file: &File) -> Result<(Vec<(Name, Node)>, Vec<Fault>), Vec<Misprint>> {
+pub(crate) fn table(file: &File) -> Result<(Table, Vec<Fault>), Vec<Misprint>> {
     let (mut table, mut misprints, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (start, part) in file.parts() {
         match node::parse(&part.text) {

@@ -90,7 +90,8 @@ mod tests {
         let page: Option<&[u8]> = Some(b"https://page.example");
         let other: Option<&[u8]> = Some(b"https://other.example");
         let any: Option<&[u8]> = Some(b"*");
-        let table: [(&str, &str, Option<&[u8]>, Option<&[u8]>, bool); 19] = [
+        type Row<'a> = (&'a str, &'a str, Option<&'a [u8]>, Option<&'a [u8]>, bool);
+        let table: [Row<'_>; 19] = [
             ("", "", None, None, true),
             ("", "no-cors", None, None, true),
             ("same-origin", "cors", None, None, true),

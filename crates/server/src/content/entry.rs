@@ -41,7 +41,6 @@ pub(crate) struct Entry {
 
 /// What stands at a path.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all entries are content")]
 pub(crate) enum Kind {
     /// Content of a file or a listing.
     Content(Content),
