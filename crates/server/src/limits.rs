@@ -107,6 +107,9 @@ pub const ARGON2_MEMORY_KIB_MAX: u32 = 640 * 1024;
 pub const ARGON2_PASSES_MAX: u32 = 32;
 /// Highest cost of bcrypt: 15 takes about two seconds, each one more twice as long.
 pub const BCRYPT_COST_MAX: u32 = 15;
+/// Longest password that is tried against `$apr1$` and `{SHA}`: a thousand rounds of MD5 over a whole field
+/// would take a quarter of a second.
+pub const OLD_PASSWORD_BYTES_MAX: usize = 256;
 /// Longest password that bcrypt hashes whole: the cipher takes 72 bytes of key.
 pub const BCRYPT_PASSWORD_BYTES_MAX: usize = 72;
 /// Longest file of users in bytes: some ten thousand names.

@@ -5,8 +5,8 @@
 //! it with a secret of this process (SipHash, twice): to find one that fits one would have to guess the
 //! secret, so how long a look into the table takes says nothing.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::path::Path;
@@ -33,6 +33,8 @@ pub(crate) type Tag = u128;
 pub(crate) struct Auth {
     challenge: Box<str>,
     hashes: HashMap<Box<[u8]>, Box<str>>,
+    /// A hash of each cost that there is, by that.
+    costs: BTreeMap<String, Box<str>>,
     secrets: (RandomState, RandomState),
     good: Mutex<Remembered>,
 }
@@ -78,19 +80,24 @@ impl Auth {
         let realm = config.realm.replace('\\', "\\\\").replace('"', "\\\"");
         let challenge = format!("WWW-Authenticate: Basic realm=\"{realm}\", charset=\"UTF-8\"\r\n");
         let hashes = config.users.iter().map(|(name, hash)| (name.as_bytes().into(), hash.as_str().into()));
+        let costs = config.users.values().map(|hash| (cost(hash), hash.as_str().into()));
         Ok(Self {
             challenge: challenge.into(),
+            costs: costs.collect(),
             hashes: hashes.collect(),
             secrets: (RandomState::new(), RandomState::new()),
             good: Mutex::default(),
         })
     }
 
-    /// A hash whose check takes long, if there is one.
-    fn dearest(&self) -> Option<&str> {
-        let is_dear = |hash: &&Box<str>| !old_hashes::is_old(hash);
-        let hash = self.hashes.values().find(is_dear).or_else(|| self.hashes.values().next())?;
-        Some(hash)
+    /// The hashes that a wrong password is tried against: that of the name, if it is one, and for each other
+    /// cost any that has it. So how long a refusal takes tells neither whether a name is there nor which kind
+    /// of hash it has.
+    fn tried(&self, name: &[u8]) -> impl Iterator<Item = &str> {
+        let own = self.hashes.get(name);
+        let own_cost = own.map(|hash| cost(hash));
+        let others = self.costs.iter().filter(move |(cost, _)| Some(*cost) != own_cost.as_ref());
+        own.into_iter().chain(others.map(|(_, hash)| hash)).map(|hash| &**hash)
     }
 
     /// The line that asks for credentials.
@@ -124,14 +131,10 @@ impl Auth {
         let text = credentials(field)?;
         let colon = text.iter().position(|&byte| byte == b':')?;
         let (name, password) = (&text[..colon], &text[colon + 1..]);
-        // A name that is not there takes as long as one that is; where hashes differ in kind, one whose hash
-        // costs nothing must not be told from one that is not there either.
-        let is_right = self.hashes.get(name).is_some_and(|hash| fits(password, hash));
+        let mut tried = self.tried(name).map(|hash| black_box(fits(password, hash)));
+        let is_right = self.hashes.contains_key(name) && tried.next() == Some(true);
         if !is_right {
-            let is_checked = self.hashes.get(name).is_some_and(|hash| !old_hashes::is_old(hash));
-            if !is_checked {
-                black_box(fits(password, self.dearest()?));
-            }
+            tried.for_each(drop);
             return None;
         }
         self.good.lock().unwrap_or_else(PoisonError::into_inner).add(tag, now_s);
@@ -153,6 +156,19 @@ fn fits(password: &[u8], hash: &str) -> bool {
         Argon2::default().verify_password(password, hash).is_ok()
     } else {
         bcrypt::verify(password, hash).unwrap_or(false)
+    }
+}
+
+/// By what the time of a check goes: hashes of which this is equal take equally long.
+fn cost(hash: &str) -> String {
+    if old_hashes::is_old(hash) {
+        // Of apr1 the salt's length counts, which is the only one that differs.
+        return format!("{} {}", hash.get(..5).unwrap_or_default(), hash.len());
+    }
+    let mut parts = hash.split('$').skip(1);
+    match parts.next() {
+        Some("argon2id") => parts.take(2).collect::<Vec<_>>().join("$"),
+        _ => format!("bcrypt {}", parts.next().unwrap_or_default()),
     }
 }
 

@@ -9,6 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use md5::{Digest as _, Md5};
 
+use crate::limits::OLD_PASSWORD_BYTES_MAX;
+
 const APR1: &str = "$apr1$";
 const SHA: &str = "{SHA}";
 /// Of a salt no more is used.
@@ -44,11 +46,14 @@ pub(super) fn check(hash: &str) -> Result<(), String> {
     is_right.then_some(()).ok_or_else(form)
 }
 
-/// Whether a password is that of a hash of these kinds.
+/// Whether a password is that of a hash of these kinds. One that is too long is that of none, whoever asks.
 pub(super) fn fits(password: &[u8], hash: &str) -> bool {
+    if password.len() > OLD_PASSWORD_BYTES_MAX {
+        return false;
+    }
     let made = match salt_and_digest(hash) {
         Some((salt, _)) => apr1(password, salt.as_bytes()),
-        None => format!("{SHA}{}", STANDARD.encode(sha1_smol::Sha1::from(password).digest().bytes())),
+        None => sha(password),
     };
     // No earlier end at the first letter that differs.
     let differing = made.bytes().zip(hash.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
@@ -57,6 +62,10 @@ pub(super) fn fits(password: &[u8], hash: &str) -> bool {
 
 fn salt_and_digest(hash: &str) -> Option<(&str, &str)> {
     hash.strip_prefix(APR1)?.split_once('$')
+}
+
+fn sha(password: &[u8]) -> String {
+    format!("{SHA}{}", STANDARD.encode(sha1_smol::Sha1::from(password).digest().bytes()))
 }
 
 fn apr1(password: &[u8], salt: &[u8]) -> String {
@@ -127,6 +136,18 @@ mod tests {
             assert!(fits(password.as_bytes(), hash), "{hash}");
             let wrong = [password, "x"].concat();
             assert!(!fits(wrong.as_bytes(), hash) && !fits(b"other", hash), "{hash}");
+        }
+    }
+
+    #[test]
+    fn long_passwords_are_refused_unread() {
+        let longest = "a".repeat(OLD_PASSWORD_BYTES_MAX);
+        for digest in [apr1(longest.as_bytes(), b"salt"), sha(longest.as_bytes())] {
+            assert!(fits(longest.as_bytes(), &digest));
+        }
+        let longer = longest + "a";
+        for digest in [apr1(longer.as_bytes(), b"salt"), sha(longer.as_bytes())] {
+            assert!(!fits(longer.as_bytes(), &digest));
         }
     }
 

@@ -50,6 +50,38 @@ fn credentials_are_checked() {
 }
 
 #[test]
+fn a_refusal_costs_the_same_for_every_name() {
+    let users = [("anna", ARGON2), ("bert", BCRYPT), ("carl", APR1), ("dora", SHA), ("emil", APR1)];
+    for users in [&users[..], &users[..1], &users[2..3], &users[1..4], &users[3..]] {
+        let auth = Auth::new(&config(users)).unwrap();
+        let costs = |name: &str| {
+            let mut costs: Vec<String> = auth.tried(name.as_bytes()).map(cost).collect();
+            costs.sort_unstable();
+            costs
+        };
+        let stranger = costs("nobody");
+        assert!(!stranger.is_empty());
+        for (name, hash) in users {
+            assert_eq!(costs(name), stranger, "{name} of {users:?}");
+            assert_eq!(auth.tried(name.as_bytes()).next(), Some(*hash));
+        }
+    }
+}
+
+#[test]
+fn costs_of_hashes() {
+    let salted = "$apr1$salt$yAAkm4libquA.ZWLHbSBq/";
+    let dearer = ARGON2.replace("m=8", "m=16");
+    let all = [ARGON2, &dearer, BCRYPT, APR1, salted, SHA];
+    for (place, hash) in all.iter().enumerate() {
+        assert!(all[..place].iter().all(|other| cost(other) != cost(hash)), "{hash}");
+    }
+    assert_eq!(cost(BCRYPT), cost(&BCRYPT.replace("$2y$", "$2b$")));
+    assert_eq!(cost(APR1), cost("$apr1$8sFt66rZ$cY86jKpdqWFRY4SsYwfun0"));
+    assert_eq!(cost(SHA), cost("{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="));
+}
+
+#[test]
 fn forms_of_the_field() {
     for (value, good) in [
         ("Basic YTpi", true),
