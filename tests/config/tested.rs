@@ -167,6 +167,7 @@ fn hashes_that_are_guessed_fast_are_warned_of() {
         ("anna:$apr1$saltsalt$short\n", "users:1: the hash is not of the form $apr1$SALT$HASH or {SHA}HASH"),
         ("anna:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n", "users:1: write a hash that begins with $argon2id$"),
         ("anna:password\n", "users:1: write a hash that begins with $argon2id$"),
+        ("anna:{SSHA}W6ph5Mm5\n", "or $2b$ (bcrypt), or, of htpasswd, $apr1$ or {SHA}"),
     ] {
         users(line);
         let finished = folder.run(&["-t", "-c", "staunch.toml"]);

@@ -137,7 +137,8 @@ fn read_all(
     has_file: bool,
 ) -> (Option<Config>, Vec<Section>) {
     let global: Vec<&'static [Key]> = GLOBAL.iter().map(|(_, keys)| *keys).collect();
-    let elsewhere = [(Names::KEYS, "belongs in [[site]]"), (PathRule::KEYS, "belongs in [[path]]")];
+    let elsewhere =
+        [(Names::KEYS, "belongs in [[site]]"), (PathRule::KEYS, "belongs in [[path]] or [[site.path]]")];
     reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
     let network = Network::read(reader);
     let tls = Tls::read(reader);

@@ -21,7 +21,12 @@ const FAULTS: &[(&str, &str)] = &[
     ("a = = 1", "a.toml:1:5: "),
     ("listen = [\"127.0.0.1:1\", \"x\"]", "a.toml:1:26: listen: \"x\" is wrong: write an address such as"),
     ("admin = \"0.0.0.0:90\"", "a.toml:1:1: admin: others can reach 0.0.0.0:90"),
-    ("match = \"/*\"", "a.toml:1:1: `match` belongs in [[path]]"),
+    ("match = \"/*\"", "a.toml:1:1: `match` belongs in [[path]] or [[site.path]]"),
+    ("class = \"high\"", "a.toml:1:1: `class` belongs in [[path]] or [[site.path]]"),
+    (
+        "known_cookie = 'session=1'",
+        "a.toml:1:16: known_cookie: \"session=1\" is wrong: write the name of a cookie, such as session",
+    ),
     ("hosts = [\"a\"]", "a.toml:1:1: `hosts` belongs in [[site]]"),
     ("[site]\nroot = \".\"", "a.toml:1:2: [site] has single brackets: write [[site]], there may be several"),
     ("site = 1", "a.toml:1:1: `site` is a table: write [[site]]"),

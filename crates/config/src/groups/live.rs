@@ -3,7 +3,7 @@
 use crate::group::{Conflict, Inline, group};
 use crate::syntax::choice::{OnOff, SyncTime, TopicKind};
 use crate::syntax::text::{Count, FilePath, Folder, Size, Time, Words};
-use crate::syntax::web::{FieldValue, Origin, PublishToken, Token};
+use crate::syntax::web::{CookieName, FieldValue, Origin, PublishToken, Token};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 /// Longest value that may be allowed: it is sent as a whole, and stops others meanwhile.
@@ -51,7 +51,7 @@ group! {
     /// Name of the cookie that may carry a token
     /// An EventSource sends no field. With a page of another origin it counts only if that is
     /// one of `live_origins`. `mercureAuthorization` is what Mercure 0.x has.
-    live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
+    live_cookie: CookieName = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
     /// Serve /ws/echo, an echo, for tests
     live_echo: OnOff = Some("off"), Value, restart, "true";
     /// Issuers that sign tokens for publishing and for reading what is private

@@ -11,8 +11,8 @@ use crate::syntax::choice::{Coding, OnOff, RequestClass};
 use crate::syntax::dictionary::{Dictionary, DictionaryOf};
 use crate::syntax::text::{Block, FarFolder, FilePath, Folder, ScriptName, Size, Time, Words, Work};
 use crate::syntax::web::{
-    Charset, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType, Origin,
-    PasswordHash, Pattern, RedirectStatus, Target, Token, UrlPath, host_of,
+    Charset, CookieName, ErrorStatus, FieldName, FieldValue, FileEnding, Host, HostAddress, Login, MediaType,
+    Origin, PasswordHash, Pattern, RedirectStatus, Target, Token, UrlPath, host_of,
 };
 use crate::syntax::{Complaint, Many, Map, OrAuto, OrInherit, OrOff, Syntax};
 
@@ -118,10 +118,10 @@ group! {
     /// from there to the head of the answer. Browsers show it; whoever asks can read it.
     server_timing: OnOff = Some("off"), File, reload, "true";
     /// Cookies whose owners go before strangers in the line of an application
-    /// Names such as that of a session: a client that sends one, with any value, was here before. Anybody can
-    /// write a name, so strangers keep a quarter of the places; see giving-way.md. A client whose session of
-    /// TLS was resumed is known without a cookie.
-    known_cookie: Many<Token> = Some(""), File, reload, "[\"session\"]";
+    /// Names such as that of a session: a client that sends one, with any value that is not empty, was here
+    /// before. Anybody can write a name, so strangers keep a quarter of the places; see giving-way.md. A
+    /// client whose session of TLS was resumed is known without a cookie.
+    known_cookie: Many<CookieName> = Some(""), File, reload, "[\"session\"]";
     /// Paths that lead elsewhere
     /// The first one that matches is taken, before any file is looked for. A rule that never applies, and
     /// rules that lead in a circle, are refused.
@@ -156,7 +156,8 @@ group! {
     /// Such as `/media/*`: what the star stands for is looked for in the folder, so `/media/a.jpg` is the
     /// file `a.jpg` in it (`alias` of nginx). It stands in the place of whatever `root` of the site has at
     /// that path, and of an application (`proxy`) that this rule does not name itself. Scripts are not run
-    /// there. A folder that is not there is told of, and its paths alone answer 503 until it is.
+    /// there: FastCGI has their text hidden, else it is given as that of any file. A folder that
+    /// is not there is told of, and its paths alone answer 503 until it is.
     root: OrInherit<Folder> = Some("inherit"), File, reload, "\"/srv/media\"";
     /// Servers of an application that answers
     /// See `proxy` of the site. `off`: files do, whatever an earlier rule says. The other rules hold for what

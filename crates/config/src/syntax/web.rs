@@ -42,6 +42,8 @@ scalars! {
     FieldValue: String, "TEXT", field_value, |value| Node::text(value.as_str()), text;
     /// A token, such as a method or the name of a field.
     Token: String, "TOKEN", token, |token| Node::text(token.as_str()), text;
+    /// The name of a cookie (RFC 6265).
+    CookieName: String, "NAME", cookie_name, |name| Node::text(name.as_str()), text;
     /// A host, without port; `*.example.org` stands for all below it.
     Host: String, "HOST", host, |host| Node::text(host.as_str()), text;
     /// A host, with scheme and port where they matter.
@@ -179,6 +181,10 @@ fn token(text: &str) -> Result<String, String> {
     keep_if(is_token(text), text, "a word such as GET or Content-Type")
 }
 
+fn cookie_name(text: &str) -> Result<String, String> {
+    keep_if(is_token(text), text, "the name of a cookie, such as session, without its value")
+}
+
 fn host(text: &str) -> Result<String, String> {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let label = |label: &str| {
@@ -311,15 +317,19 @@ fn password_hash_of_file(text: &str) -> Result<String, String> {
             "$apr1$SALT$HASH or {SHA}HASH",
         );
     }
-    password_hash(text)
+    known_hash(text, "a hash that begins with $argon2id$ or $2b$ (bcrypt), or, of htpasswd, $apr1$ or {SHA}")
 }
 
-/// Checks the form of a hash only.
 fn password_hash(text: &str) -> Result<String, String> {
+    known_hash(text, "a hash that begins with $argon2id$ or $2b$ (bcrypt)")
+}
+
+/// Checks the form of a hash only; what should stand there is `form`.
+fn known_hash(text: &str, form: &str) -> Result<String, String> {
     if text == HIDDEN {
         return Err("this stands for a hash that was hidden: write the hash".into());
     }
     let known = ["$argon2id$", "$2a$", "$2b$", "$2y$"].iter().any(|start| text.starts_with(start));
     let right = known && text.len() >= 59 && text.bytes().all(|byte| byte.is_ascii_graphic());
-    keep_if(right, text, "a hash that begins with $argon2id$ or $2b$ (bcrypt)")
+    keep_if(right, text, form)
 }
