@@ -76,11 +76,7 @@ impl Tree {
             }
             Change::Folder(path) => fs::create_dir_all(self.root.join(path)),
             Change::Link { path, target } => std::os::unix::fs::symlink(target, self.ready(path)?),
-            Change::Fifo(path) => {
-                let mode = rustix::fs::Mode::from_raw_mode(0o644);
-                let fifo = rustix::fs::FileType::Fifo;
-                Ok(rustix::fs::mknodat(rustix::fs::CWD, self.ready(path)?, fifo, mode, 0)?)
-            }
+            Change::Fifo(path) => self.fifo(path),
             Change::Delete(path) => {
                 let path = self.root.join(path);
                 if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
@@ -91,6 +87,16 @@ impl Tree {
             }
             Change::Modified { path, unix_s } => set_modified(&self.root.join(path), *unix_s),
         }
+    }
+
+    /// Makes a pipe with a name.
+    ///
+    /// # Errors
+    /// Those of mknod(2).
+    pub fn fifo(&self, path: &str) -> io::Result<()> {
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        let fifo = rustix::fs::FileType::Fifo;
+        Ok(rustix::fs::mknodat(rustix::fs::CWD, self.ready(path)?, fifo, mode, 0)?)
     }
 
     fn ready(&self, path: &str) -> io::Result<PathBuf> {

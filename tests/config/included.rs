@@ -2,6 +2,7 @@
 //! sees them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::body::SocketLink;
@@ -123,6 +124,41 @@ fn names_that_stand_for_no_file_or_for_one_twice_are_refused() {
     }
 }
 
+/// A server that reads its settings again must neither wait for a pipe nor read a device to its end.
+#[test]
+fn what_is_no_file_of_some_size_is_refused() {
+    let folder = folder(MAIN, &[("a.toml", &site("a"))]);
+    let place = |name: &str| folder.tree.root().join("conf.d").join(name);
+    folder.tree.fifo("conf.d/b.toml").expect("our own folder");
+    symlink("/dev/zero", place("c.toml")).expect("our own folder");
+    symlink("a.toml", place("d.toml")).expect("our own folder");
+    symlink("../staunch.toml", place("e.toml")).expect("our own folder");
+    fs::write(place("f.toml"), b"[[site]]\n# \xe4\n").expect("our own folder");
+    write(&folder, "g.toml", &"#".repeat(4 * 1024 * 1024 + 1));
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert_eq!(finished.status.code(), Some(78), "{}", finished.stderr);
+    for words in [
+        "staunch.toml:2:11: include: conf.d/b.toml: this is no file, but a pipe",
+        "conf.d/c.toml: this is no file, but a device",
+        "conf.d/d.toml: this is the file conf.d/a.toml, which is read already",
+        "conf.d/e.toml: this is the file staunch.toml, which is read already",
+        "conf.d/f.toml: line 2 is not UTF-8: save it as UTF-8",
+        "conf.d/g.toml: it is longer than 4194304 bytes",
+    ] {
+        assert!(finished.stderr.contains(words), "{words} is not in {}", finished.stderr);
+    }
+}
+
+#[test]
+fn included_files_have_a_bound_together() {
+    let folder = folder(MAIN, &[("a.toml", &site("a"))]);
+    let comment = "#".repeat(4 * 1024 * 1024);
+    ["b", "c", "d", "e"].iter().for_each(|name| write(&folder, &format!("{name}.toml"), &comment));
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    let words = "conf.d/e.toml: with this one, included files have more than 16777216 bytes";
+    assert!(finished.stderr.contains(words), "{}", finished.stderr);
+}
+
 /// What is said of such files, by a test and at start.
 #[track_caller]
 fn expect_faults(main: &str, files: &[(&str, &str)], expected: &[&str]) {
@@ -168,6 +204,12 @@ fn a_reload_sees_files_that_come_change_and_go() {
         said.contains("conf.d/a.toml:2:1: unknown key `rot`")
     });
     assert_eq!(answering(&server, "b").as_deref(), Some("b"), "all stays as it was");
+    folder.tree.fifo("conf.d/pipe.toml").expect("our own folder");
+    reload();
+    until("it says that a pipe is no file", || {
+        fs::read_to_string(&errors).unwrap_or_default().contains("conf.d/pipe.toml: this is no file")
+    });
+    fs::remove_file(folder.tree.root().join("conf.d/pipe.toml")).expect("our own file");
     for name in ["a.toml", "b.toml"] {
         fs::remove_file(folder.tree.root().join("conf.d").join(name)).expect("our own file");
     }

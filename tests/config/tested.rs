@@ -1,11 +1,13 @@
 //! `-t`: what it finds, what it says, and that it touches nothing.
 
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::Folder;
-use staunch_tests::process::{Server, finish};
+use staunch_tests::process::{Server, binary, finish};
 
 const RIGHT: &str = "listen = ['127.0.0.1:0']\nroot = '.'\naccess_log = 'access.log'\n";
 
@@ -176,6 +178,53 @@ fn hashes_that_are_guessed_fast_are_warned_of() {
     }
 }
 
+/// A pipe without a writer would be waited for without end, and a device be read until memory is out.
+#[test]
+fn what_is_named_and_no_file_is_refused() {
+    for (key, rest) in [
+        ("basic_auth", "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'NAME' }\n"),
+        ("publish_token_file", "live = true\npublish_token_file = 'NAME'\n"),
+        (
+            "live_issuer",
+            "live = true\n[[live_issuer]]\nname = 'https://a'\naudience = 'b'\njwks_file = 'NAME'\n",
+        ),
+        ("tls", "tls = { certificate = 'NAME' }\n"),
+        ("proxy_tls_ca", "proxy = 'https://127.0.0.1:1'\nproxy_tls_name = 'a'\nproxy_tls_ca = 'NAME'\n"),
+    ] {
+        for (name, what) in [("pipe", "a pipe"), ("zero", "a device")] {
+            let folder = Folder::with(&format!("root = '.'\n{}", rest.replace("NAME", name)));
+            folder.tree.fifo("pipe").expect("our own folder");
+            symlink("/dev/zero", folder.tree.root().join("zero")).expect("our own folder");
+            let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+            assert_eq!(finished.status.code(), Some(78), "{key}: {}", finished.stderr);
+            for words in [key, &format!("{name}: this is no file, but {what}")] {
+                assert!(finished.stderr.contains(words), "{words} is not in {}", finished.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn settings_may_come_by_a_pipe_and_have_a_bound() {
+    let folder = Folder::with("");
+    let run = |command: &str| finish(Command::new("sh").args(["-c", command, "sh"]).arg(binary()));
+    let finished = run("printf \"root = '/'\\n\" | \"$1\" -t -c /dev/stdin");
+    assert!(finished.status.success(), "{}", finished.stderr);
+    symlink("/dev/zero", folder.tree.root().join("zero")).expect("our own folder");
+    std::fs::write(folder.tree.root().join("bytes"), "root = '.'\n# \u{e4}\n").expect("our own folder");
+    std::fs::write(folder.tree.root().join("latin1"), b"root = '.'\n# \xe4\n").expect("our own folder");
+    assert!(folder.run(&["-t", "-c", "bytes"]).status.success());
+    for (name, fault) in [
+        ("zero", "zero: it is longer than 4194304 bytes"),
+        ("latin1", "latin1: line 2 is not UTF-8: save it as UTF-8"),
+        (".", ".: this is no file, but a folder"),
+    ] {
+        let finished = folder.run(&["-t", "-c", name]);
+        assert_eq!(finished.status.code(), Some(78), "{}", finished.stderr);
+        assert!(finished.stderr.contains(fault), "{}", finished.stderr);
+    }
+}
+
 /// Mistakes of all kinds, of which those that the system tells do not wait for the others.
 #[test]
 fn all_faults_are_told_in_one_round_and_in_order() {
@@ -201,7 +250,7 @@ fn all_faults_are_told_in_one_round_and_in_order() {
 fn a_folder_of_the_system_is_served_only_by_who_says_so() {
     let folder = Folder::with("");
     let root = folder.tree.root().to_str().expect("text").to_owned();
-    std::os::unix::fs::symlink("/etc", folder.tree.root().join("link")).expect("our own folder");
+    symlink("/etc", folder.tree.root().join("link")).expect("our own folder");
     for (text, expected) in [
         ("workers = 1", "staunch.toml:1:1: root: missing"),
         ("[[site]]\nhosts = ['a']", "staunch.toml:1:1: root: missing"),

@@ -38,6 +38,10 @@ pub const LOCK_PAUSE: Duration = Duration::from_secs(2);
 pub const REFUSED_WAIT_S: u64 = 60;
 /// The factor from one wait after a refusal to the next.
 pub const REFUSED_FACTOR: u64 = 3;
+/// Longest file with roots that an authority is trusted by.
+pub const ROOTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest file of the store, and of a key that settings name.
+pub const STORED_BYTES_MAX: usize = 1024 * 1024;
 /// The first wait when the authority cannot be reached: nothing is counted there.
 pub const UNREACHABLE_WAIT_S: u64 = 5;
 /// The longest wait when the authority cannot be reached.

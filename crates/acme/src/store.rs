@@ -18,11 +18,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use staunch_netio::named_file::read_text;
 use staunch_tls::CertificatePair;
 use zeroize::Zeroizing;
 
 use crate::account_key::AccountKey;
 use crate::fault::AcmeFault;
+use crate::limits::STORED_BYTES_MAX;
 use crate::record::NameRecord;
 
 const CERTIFICATES: &str = "certificates";
@@ -276,7 +278,7 @@ fn make_folder(folder: &Path) -> Result<(), StoreFault> {
 
 /// The text of a file; `None` if there is no such file.
 fn read(path: &Path) -> Result<Option<Zeroizing<String>>, StoreFault> {
-    match fs::read_to_string(path) {
+    match read_text(path, STORED_BYTES_MAX) {
         Ok(text) => Ok(Some(Zeroizing::new(text))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreFault { path: path.to_owned(), error }),

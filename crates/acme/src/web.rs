@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
+use staunch_netio::named_file::read_file;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 
 use crate::fault::{AcmeFault, plain};
-use crate::limits::{ANSWER_BYTES_MAX, ANSWER_TIME_MAX};
+use crate::limits::{ANSWER_BYTES_MAX, ANSWER_TIME_MAX, ROOTS_BYTES_MAX};
 
 /// The parts of an HTTP answer that ACME needs.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +109,7 @@ fn text_of(fields: &HeaderMap, name: &str) -> Option<String> {
 fn read_roots(file: Option<&Path>) -> Result<Vec<Certificate<'static>>, AcmeFault> {
     let Some(file) = file else { return system_roots() };
     let blame = |why: String| AcmeFault::Here(format!("acme_authority: {}: {why}", file.display()));
-    let text = std::fs::read(file).map_err(|error| blame(error.to_string()))?;
+    let text = read_file(file, ROOTS_BYTES_MAX).map_err(|error| blame(error.to_string()))?;
     let all: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let all = all.map_err(|error| blame(error.to_string()))?;
     if all.is_empty() {

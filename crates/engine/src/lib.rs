@@ -57,6 +57,7 @@ pub use stats::{
     TlsRefusal, TlsStats, TurnStats, UpstreamStats,
 };
 pub use staunch_netio::clock::{now_ns as monotonic_ns, thread_busy_ns, unix_time};
+pub use staunch_netio::named_file;
 pub use staunch_netio::{
     Address as TargetAddress, FilePart, FileStamp, ListenPlace, Outgoing, Part, Slice, Target, UNIX_PEER,
 };

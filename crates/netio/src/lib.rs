@@ -17,6 +17,7 @@ pub mod handover;
 pub mod host;
 mod listen_place;
 pub mod memory;
+pub mod named_file;
 mod operation;
 mod outgoing;
 mod shortage;

@@ -113,7 +113,7 @@ pub const OLD_PASSWORD_BYTES_MAX: usize = 256;
 /// Longest password that bcrypt hashes whole: the cipher takes 72 bytes of key.
 pub const BCRYPT_PASSWORD_BYTES_MAX: usize = 72;
 /// Longest file of users in bytes: some ten thousand names.
-pub const USERS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+pub const USERS_FILE_BYTES_MAX: usize = 1024 * 1024;
 /// The longest message for syslog; the end of a longer one is cut off. RFC 3164 asks receivers for 1024,
 /// which the line of a long request passes; rsyslog and syslog-ng take 8 KiB unless told otherwise.
 pub(crate) const SYSLOG_BYTES_MAX: usize = 8 * 1024;

@@ -16,6 +16,7 @@ mod descriptors;
 pub mod fabric;
 mod gate;
 pub mod life;
+mod limits;
 pub mod live;
 mod part;
 mod parts;

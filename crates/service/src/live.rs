@@ -9,9 +9,12 @@ use staunch_config::groups::{Live, LiveIssuerRule, LiveTopicRule};
 use staunch_config::syntax::choice::{SyncTime, TopicKind};
 use staunch_config::{Config, Site};
 use staunch_live::token::Issuer;
+use staunch_netio::named_file::{read_file, read_handed_text};
 use staunch_program::Failure;
 use staunch_server::limits::LIVE_SITES_MAX;
 use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind};
+
+use crate::limits::SECRET_FILE_BYTES_MAX;
 
 /// What is served of live data, by each site that has it. `connections_max` is how many connections there may
 /// be, `node` the number of this server among others that publish to the same topics.
@@ -143,13 +146,26 @@ fn issuer(rule: &LiveIssuerRule) -> Result<LiveIssuer, Failure> {
 
 fn read(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     let fault = |error| Failure::configuration(format!("{key}: {}: {error}", file.display()));
-    std::fs::read(file).map_err(fault)
+    read_file(file, SECRET_FILE_BYTES_MAX).map_err(fault)
 }
 
 /// The first line of a secret's file.
-pub fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
-    let text = read(key, file)?;
-    Ok(text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec())
+fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(first_line(&read(key, file)?))
+}
+
+/// As a server reads the first line of a secret's file, or of a pipe that whoever gives a command hands over.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_handed_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+    let by_pipe = || read_handed_text(file, SECRET_FILE_BYTES_MAX).ok().map(String::into_bytes);
+    let text = read(key, file).or_else(|failure| by_pipe().ok_or(failure))?;
+    Ok(first_line(&text))
+}
+
+fn first_line(text: &[u8]) -> Vec<u8> {
+    text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec()
 }
 
 /// What Cache-Control says of polled values where a rule leaves it open. A browser keeps a dictionary for as

@@ -150,7 +150,7 @@ impl Whose {
     /// Those that are meant, with their keys.
     fn issuers(&self) -> Result<Vec<Issuer>, Failure> {
         if let (Some(file), Some(name), Some(audience)) = (&self.secret_file, &self.issuer, &self.audience) {
-            let key = Key::secret(&live::read_token("--secret-file", file)?);
+            let key = Key::secret(&live::read_handed_token("--secret-file", file)?);
             let key = key.map_err(|fault| format!("--secret-file: {}: {fault}", file.display()))?;
             let (name, audience, mercure_compatibility) = (name.clone(), audience.clone(), false);
             return Ok(vec![Issuer { name, audience, keys: vec![key], mercure_compatibility }]);

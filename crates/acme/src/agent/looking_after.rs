@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use staunch_netio::clock;
+use staunch_netio::named_file::read_text;
 use staunch_tls::CertificatePair;
 use zeroize::Zeroizing;
 
@@ -16,7 +17,9 @@ use super::outside::{chance, now_unix_s};
 use crate::account_key::AccountKey;
 use crate::client::{AcmeClient, RenewalAdvice};
 use crate::fault::AcmeFault;
-use crate::limits::{LOCK_PAUSE, PRESENT_TIME_MAX, REFUSED_WAIT_S, WAIT_S_MAX, WINDOW_ASK_S};
+use crate::limits::{
+    LOCK_PAUSE, PRESENT_TIME_MAX, REFUSED_WAIT_S, STORED_BYTES_MAX, WAIT_S_MAX, WINDOW_ASK_S,
+};
 use crate::line::Line;
 use crate::message::{Challenge, NameState, ToServer, Wishes};
 use crate::order::{self, Obtained, OrderWish, Presenter};
@@ -336,7 +339,7 @@ impl LookingAfter {
 /// The key id and the key of the external account binding; the key is read from its file.
 fn read_binding((key_id, file): &(String, PathBuf)) -> Result<(String, Zeroizing<String>), AcmeFault> {
     let blame = |error| AcmeFault::Here(format!("acme_eab_key_file: {}: {error}", file.display()));
-    Ok((key_id.clone(), Zeroizing::new(std::fs::read_to_string(file).map_err(blame)?)))
+    Ok((key_id.clone(), Zeroizing::new(read_text(file, STORED_BYTES_MAX).map_err(blame)?)))
 }
 
 impl Presenter for LookingAfter {

@@ -7,7 +7,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use staunch_netio::named_file::read_text;
+
 use super::SECRET_BYTES;
+
+/// Longest file with a secret: its digits, with room for spaces.
+const FILE_BYTES_MAX: usize = 4096;
 
 /// Reads a secret, 64 hexadecimal digits, from a file that nobody else may read.
 ///
@@ -21,7 +26,7 @@ pub fn read_secret(path: &Path) -> io::Result<[u8; SECRET_BYTES]> {
     if mode & 0o077 != 0 {
         return Err(wrong(format!("others may read it (mode {:o}); chmod 600", mode & 0o777)));
     }
-    let text = fs::read_to_string(path).map_err(about)?;
+    let text = read_text(path, FILE_BYTES_MAX).map_err(about)?;
     let digits = text.trim();
     let is_right = digits.len() == 2 * SECRET_BYTES && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let mut secret = [0; SECRET_BYTES];

@@ -9,13 +9,13 @@ use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params, PasswordVerifier};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use staunch_engine::named_file::read_text;
 
 use crate::config::BasicAuth;
 use crate::limits::{
@@ -210,7 +210,7 @@ pub(crate) fn with_users_file(config: &BasicAuth) -> Result<BasicAuth, String> {
     let mut config = config.clone();
     let Some(path) = config.users_file.take() else { return Ok(config) };
     let fault = |what: String| format!("users_file {}{what}", path.display());
-    let text = read(&path).map_err(|error| fault(format!(": {error}")))?;
+    let text = read_text(&path, USERS_FILE_BYTES_MAX).map_err(|error| fault(format!(": {error}")))?;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -233,14 +233,6 @@ pub(crate) fn closed(config: &BasicAuth) -> BasicAuth {
 
 /// A user whose password nobody knows: the hash was made of none.
 const NOBODY: (&str, &str) = ("nobody", "$2b$10$.....................................................");
-
-fn read(path: &Path) -> std::io::Result<String> {
-    let length_bytes = std::fs::metadata(path)?.len();
-    if length_bytes > USERS_FILE_BYTES_MAX {
-        return Err(std::io::Error::other(format!("it is longer than {USERS_FILE_BYTES_MAX} bytes")));
-    }
-    std::fs::read_to_string(path)
-}
 
 #[cfg(test)]
 #[path = "auth/tests.rs"]

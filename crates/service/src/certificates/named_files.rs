@@ -2,21 +2,20 @@
 //!
 //! It owns the sentences with a file's name. It must never keep a key but within a pair.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use staunch_config::Config;
 use staunch_config::groups::{CertificateFiles, Certificates as Told};
+use staunch_netio::named_file::read_file_into;
 use staunch_program::Failure;
 use staunch_tls::{CertificatePair, PairFault};
 use zeroize::Zeroizing;
 
+use crate::limits::CERTIFICATES_BYTES_MAX;
+
 /// A certificate is warned about when less than one part in so many of its life is left.
 pub(super) const WARNED_PART: u64 = 3;
-
-/// Room behind what is read of a file, so that its end is found without growing.
-const ROOM_BYTES: usize = 64;
 
 /// A pair of files that the settings name.
 pub(super) struct NamedFiles {
@@ -118,14 +117,7 @@ impl NamedFiles {
 
 /// Reads a file, in which secrets may stand. A device or a pipe would never end.
 pub(super) fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    let about = fs::metadata(path)?;
-    if !about.is_file() {
-        return Err(io::Error::other("this is no file"));
-    }
-    // Of full size from the beginning: growing would leave a copy behind.
-    let room = usize::try_from(about.len()).map_err(io::Error::other)?.saturating_add(ROOM_BYTES);
     let mut bytes = Zeroizing::new(Vec::new());
-    bytes.try_reserve_exact(room)?;
-    File::open(path)?.read_to_end(&mut bytes)?;
+    read_file_into(path, CERTIFICATES_BYTES_MAX, &mut bytes)?;
     Ok(bytes)
 }

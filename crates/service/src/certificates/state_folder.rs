@@ -11,9 +11,12 @@ use std::path::{Path, PathBuf};
 
 use staunch_acme::Store;
 use staunch_config::Config;
+use staunch_netio::named_file::read_text;
 use staunch_program::Failure;
 use staunch_tls::LocalAuthority;
 use zeroize::Zeroizing;
+
+use crate::limits::SECRET_FILE_BYTES_MAX;
 
 /// The key and the certificate of the local authority.
 const AUTHORITY_FILE: &str = "local-authority.pem";
@@ -113,7 +116,7 @@ impl StateFolder {
 
 /// The text of a file, if there is one.
 fn read(path: &Path) -> io::Result<Option<Zeroizing<String>>> {
-    match fs::read_to_string(path) {
+    match read_text(path, SECRET_FILE_BYTES_MAX) {
         Ok(text) => Ok(Some(Zeroizing::new(text))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,13 +1,17 @@
 //! Files that the file of settings includes: which they are, and what stands in them.
 //!
-//! It must never judge what is in them. Each file is read once, so nothing leads in a circle.
+//! It must never judge what is in them. Each file is read once, so nothing leads in a circle, and all
+//! together have a bound: whatever a name leads to, a server that reads them again goes on.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use staunch_config::File;
+use staunch_netio::named_file::read_text;
 
 use super::places::plain;
+use crate::limits::{INCLUDED_BYTES_MAX, SETTINGS_BYTES_MAX};
 
 /// More files than this nobody keeps by hand: each holds a site at least, which has threads' work and memory.
 const FILES_MAX: usize = 1000;
@@ -18,7 +22,7 @@ const FILES_MAX: usize = 1000;
 /// Everything that is wrong, each in a line with its place.
 pub(super) fn read(file: &File, name: &Path) -> Result<Vec<File>, String> {
     let folder = name.parent().unwrap_or(Path::new(""));
-    let mut seen: HashSet<PathBuf> = name.canonicalize().into_iter().collect();
+    let mut seen = Seen::new(name);
     let (mut files, mut faults) = (Vec::new(), Vec::new());
     for (pattern, place) in file.includes() {
         let mut blame = |text: &str| faults.push(file.sentence(place, &format!("include: {text}")));
@@ -34,7 +38,7 @@ pub(super) fn read(file: &File, name: &Path) -> Result<Vec<File>, String> {
             continue;
         }
         for name in names {
-            match read_once(&name, &mut seen) {
+            match seen.read(&name) {
                 Ok(file) => files.push(file),
                 Err(text) => blame(&text),
             }
@@ -43,13 +47,39 @@ pub(super) fn read(file: &File, name: &Path) -> Result<Vec<File>, String> {
     if faults.is_empty() { Ok(files) } else { Err(faults.join("\n")) }
 }
 
-fn read_once(name: &Path, seen: &mut HashSet<PathBuf>) -> Result<File, String> {
-    let shown = name.display();
-    let fault = |error: std::io::Error| format!("{shown}: {}", plain(&error));
-    if !seen.insert(name.canonicalize().map_err(fault)?) {
-        return Err(format!("{shown}: this file is read already"));
+/// What was read so far.
+struct Seen {
+    /// The names by which files were found, by where they are.
+    names: HashMap<PathBuf, PathBuf>,
+    left_bytes: usize,
+}
+
+impl Seen {
+    fn new(main: &Path) -> Self {
+        let names = main.canonicalize().map(|place| (place, main.to_path_buf()));
+        Self { names: names.into_iter().collect(), left_bytes: INCLUDED_BYTES_MAX }
     }
-    Ok(File::new(shown.to_string(), std::fs::read_to_string(name).map_err(fault)?))
+
+    /// Reads a file that was not read yet.
+    fn read(&mut self, name: &Path) -> Result<File, String> {
+        let shown = name.display();
+        let fault = |error: std::io::Error| format!("{shown}: {}", plain(&error));
+        match self.names.entry(name.canonicalize().map_err(fault)?) {
+            Entry::Occupied(other) if other.get() == name => {
+                return Err(format!("{shown}: this file is read already"));
+            }
+            Entry::Occupied(other) => {
+                let other = other.get().display();
+                return Err(format!("{shown}: this is the file {other}, which is read already"));
+            }
+            Entry::Vacant(place) => place.insert(name.to_path_buf()),
+        };
+        let text = read_text(name, SETTINGS_BYTES_MAX).map_err(fault)?;
+        self.left_bytes = self.left_bytes.checked_sub(text.len()).ok_or_else(|| {
+            format!("{shown}: with this one, included files have more than {INCLUDED_BYTES_MAX} bytes")
+        })?;
+        Ok(File::new(shown.to_string(), text))
+    }
 }
 
 /// The files that a name stands for, in their order: one, or all that a star makes it match.

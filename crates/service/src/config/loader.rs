@@ -5,12 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use staunch_config::{Config, Faults, File, Sources};
+use staunch_netio::named_file::read_handed_text;
 use staunch_program::Failure;
 use staunch_server::SiteError;
 
 use super::exposure;
 use super::includes;
 use super::places::plain;
+use crate::limits::SETTINGS_BYTES_MAX;
 
 /// Settings of the service, as the package installs them.
 const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
@@ -86,7 +88,7 @@ impl Loader {
     /// The file, or one that it includes, cannot be read.
     pub fn sources(&self) -> Result<Sources, Failure> {
         let text = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path);
+            let text = read_handed_text(path, SETTINGS_BYTES_MAX);
             let text = text
                 .map_err(|error| Failure::configuration(format!("{}: {}", path.display(), plain(&error))))?;
             let mut file = File::new(path.display().to_string(), text);

@@ -4,6 +4,8 @@
 
 use staunch_config::Config;
 use staunch_config::syntax::web::users_with_old_hashes;
+use staunch_netio::named_file::read_text;
+use staunch_server::limits::USERS_FILE_BYTES_MAX;
 
 /// A sentence for each file of users in which such hashes stand.
 pub(crate) fn warnings(config: &Config) -> Vec<String> {
@@ -13,7 +15,7 @@ pub(crate) fn warnings(config: &Config) -> Vec<String> {
     files.sort_unstable();
     files.dedup();
     // A file that cannot be read is told of by who needs it.
-    let read = files.into_iter().filter_map(|file| Some((file, std::fs::read_to_string(file).ok()?)));
+    let read = files.into_iter().filter_map(|file| Some((file, read_text(file, USERS_FILE_BYTES_MAX).ok()?)));
     read.filter_map(|(file, text)| {
         let old = users_with_old_hashes(&text);
         let (line, name) = old.first()?;

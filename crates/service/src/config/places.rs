@@ -10,7 +10,9 @@ use rustix::fs::Access;
 use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Reading, Section};
 use staunch_confine::Identity;
+use staunch_netio::named_file::read_text;
 use staunch_server::PAGE_STATUSES;
+use staunch_server::limits::USERS_FILE_BYTES_MAX;
 
 /// Blames every value that is not as the system has it.
 pub(crate) fn look(reading: &mut Reading) {
@@ -99,7 +101,7 @@ fn of_rule(section: &Section, blame: Blame<'_>) {
     let Some(ValueKind::Table(auth)) = value(section, "basic_auth").map(|node| &node.kind) else { return };
     let file = auth.iter().find(|(name, _)| name.text == "users_file").map(|(_, file)| file);
     let Some(file) = text(file) else { return };
-    match std::fs::read_to_string(file) {
+    match read_text(Path::new(file), USERS_FILE_BYTES_MAX) {
         Err(error) => blame("basic_auth", format!("{file}: {}", plain(&error))),
         Ok(text) => {
             if let Err(text) = staunch_config::syntax::web::users(&text) {
@@ -175,9 +177,12 @@ fn access(path: &Path, wanted: Access) -> Result<(), String> {
         .map_err(|errno| format!("{}: {}", path.display(), plain(&std::io::Error::from(errno))))
 }
 
-/// What the system says, without its number.
+/// What the system says, without its number, within a sentence.
 pub(super) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_lowercase()
+    let mut text = error.to_string();
+    text.truncate(text.find(" (os error").unwrap_or(text.len()));
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
 }

@@ -6,8 +6,11 @@ use std::path::Path;
 
 use staunch_config::Config;
 use staunch_config::units::{ServerAddress, Wire};
+use staunch_netio::named_file::read_file;
 use staunch_program::Failure;
 use staunch_tls::{OutgoingTls, OutgoingTrust, is_certificate_name};
+
+use crate::limits::CERTIFICATES_BYTES_MAX;
 
 /// The only protocol that is spoken with servers (RFC 7301).
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
@@ -103,5 +106,6 @@ pub(crate) fn read(config: &Config) -> Result<Option<OutgoingTls>, Failure> {
 }
 
 fn text(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file).map_err(|error| format!("{key}: {}: {error}", file.display()).into())
+    read_file(file, CERTIFICATES_BYTES_MAX)
+        .map_err(|error| format!("{key}: {}: {error}", file.display()).into())
 }
