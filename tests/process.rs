@@ -321,8 +321,8 @@ fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
 }
 
 /// The hash by which a browser is told to trust the key of the server at an address
-/// (`--ignore-certificate-errors-spki-list`). Where it passes over all errors instead, it keeps nothing in its
-/// cache and follows no early hints.
+/// (`--ignore-certificate-errors-spki-list`). Where it passes over all errors instead, it keeps nothing in
+/// its cache and follows no early hints.
 ///
 /// # Panics
 /// When nobody there shows a certificate.

@@ -191,9 +191,9 @@ fn what_is_named_and_no_file_is_refused() {
         ("tls", "tls = { certificate = 'NAME' }\n"),
         ("proxy_tls_ca", "proxy = 'https://127.0.0.1:1'\nproxy_tls_name = 'a'\nproxy_tls_ca = 'NAME'\n"),
     ] {
-        for (name, what) in [("pipe", "a pipe"), ("zero", "a device")] {
+        for (name, what) in [("fifo", "a pipe"), ("zero", "a device")] {
             let folder = Folder::with(&format!("root = '.'\n{}", rest.replace("NAME", name)));
-            folder.tree.fifo("pipe").expect("our own folder");
+            folder.tree.fifo("fifo").expect("our own folder");
             symlink("/dev/zero", folder.tree.root().join("zero")).expect("our own folder");
             let finished = folder.run(&["-t", "-c", "staunch.toml"]);
             assert_eq!(finished.status.code(), Some(78), "{key}: {}", finished.stderr);
@@ -207,8 +207,10 @@ fn what_is_named_and_no_file_is_refused() {
 #[test]
 fn settings_may_come_by_a_pipe_and_have_a_bound() {
     let folder = Folder::with("");
-    let run = |command: &str| finish(Command::new("sh").args(["-c", command, "sh"]).arg(binary()));
-    let finished = run("printf \"root = '/'\\n\" | \"$1\" -t -c /dev/stdin");
+    let script = "printf \"root = '.'\\n\" | \"$1\" -t -c /dev/stdin";
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.tree.root()).args(["-c", script, "sh"]).arg(binary());
+    let finished = finish(&mut shell);
     assert!(finished.status.success(), "{}", finished.stderr);
     symlink("/dev/zero", folder.tree.root().join("zero")).expect("our own folder");
     std::fs::write(folder.tree.root().join("bytes"), "root = '.'\n# \u{e4}\n").expect("our own folder");

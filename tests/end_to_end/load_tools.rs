@@ -49,7 +49,7 @@ fn wrk() {
     on_both("wrk", |server, io| {
         for path in ["a.txt", "big.bin"] {
             let url = format!("{}/{path}", server.url());
-            // It ends by the clock, and a busy machine may have answered none by then.
+            // wrk ends by the clock, and a busy machine may have answered none by then.
             let report = loop {
                 let report = output_of(Command::new("wrk").args(["-t", "1", "-c", "32", "-d", "1", &url]));
                 if number_behind(&report, "Requests/sec:").expect("a rate") > 0.0 {

@@ -89,7 +89,8 @@ fn a_rule_names_links_for_what_an_application_answers() {
             );
             assert_eq!(reply.field("link"), None, "{io}: the answer is the application's");
         }
-        let none: [(&str, &str, &[(&str, &str)]); 4] = [
+        type Asked<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)]);
+        let none: [Asked<'_>; 4] = [
             ("GET", "/app/page", &[("sec-fetch-mode", "cors")]),
             ("HEAD", "/app/page", &[]),
             ("POST", "/app/page", &[]),

@@ -50,7 +50,8 @@ fn it_is_offered() {
 #[test]
 fn what_asks_for_no_websocket_is_answered_so() {
     let version = ("sec-websocket-version", "13");
-    let asked: &[(&str, &[(&str, &str)], u16)] = &[
+    type Asked<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
+    let asked: &[Asked<'_>] = &[
         ("/ws", &[("sec-websocket-protocol", "x")], 400),
         ("/ws", &[("sec-websocket-version", "8")], 400),
         ("/ws/echo", &[version], 404),

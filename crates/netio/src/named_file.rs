@@ -130,8 +130,11 @@ fn too_long(most_bytes: usize) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
     use std::path::PathBuf;
+
+    use super::*;
 
     /// A folder of our own, removed at the end.
     struct Folder(PathBuf);
@@ -192,10 +195,8 @@ mod tests {
     fn a_pipe_that_is_handed_over_is_read_to_its_end() {
         let (reader, mut writer) = io::pipe().unwrap();
         let writing = std::thread::spawn(move || {
-            use std::io::Write as _;
             (0..1000).for_each(|_| writer.write_all(&[b'a'; 100]).unwrap());
         });
-        use std::os::fd::AsRawFd as _;
         let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
         assert_eq!(read_handed_text(&path, 100_000).unwrap().len(), 100_000);
         writing.join().unwrap();

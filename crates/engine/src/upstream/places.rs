@@ -309,7 +309,7 @@ impl Places {
         let had_line = !desk.ranks.is_empty();
         self.admit(desk, news);
         if had_line && desk.ranks.is_empty() {
-            // From now on none waits: the time until somebody asks again is none in which the server was full.
+            // From now on none waits, and the server does not count as full until somebody does again.
             self.count(desk, now_ms);
         }
     }

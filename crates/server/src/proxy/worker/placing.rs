@@ -10,6 +10,7 @@ use staunch_protocol::Request;
 
 use super::ProxyWorker;
 use super::bodies::send_request;
+use super::sharing::share_precedence;
 use crate::proxy::application::ServerName;
 use crate::proxy::exchange::{Failure, ForwardStage, Forwarded};
 use crate::proxy::mail::ProxyMail;
@@ -94,7 +95,7 @@ impl ProxyWorker {
             forwarded.failure = Some(Failure::Excess { held });
             return;
         }
-        self.share_precedence(forwarded);
+        share_precedence(forwarded, self.shared.clients_seen.are_several(self.now_ms));
         let (standing, now_ms) = (forwarded.standing, self.now_ms);
         let application = Arc::clone(&forwarded.application);
         let but_index = but.and_then(|but| application.index_of(but.get()));

@@ -46,24 +46,24 @@ impl ProxyWorker {
         Some(excess.held)
     }
 
-    /// A client whose requests go before others at as many places as it may stands behind with further ones, as
-    /// if it were like all.
-    pub(super) fn share_precedence(&self, forwarded: &mut Forwarded) {
-        let usual = forwarded.standing.without_precedence();
-        let Some(owner) = forwarded.owner.filter(|_| forwarded.standing != usual) else { return };
-        forwarded.precedence = None;
-        let application = &forwarded.application;
-        forwarded.precedence = application.precedence.take(owner, application.precedence_max());
-        if forwarded.precedence.is_none() && self.shared.clients_seen.are_several(self.now_ms) {
-            (forwarded.standing, forwarded.journey.standing) = (usual, usual);
-        }
-    }
-
     fn tell_excess(&self, forwarded: &Forwarded, has: &str) {
         let Some(client) = forwarded.asker.client else { return };
         (self.shared.notice)(&format!(
             "proxy: {client} has {has}, which is its share: further requests get 429. If it is a proxy of \
              yours, name it in trusted_proxies"
         ));
+    }
+}
+
+/// A client whose requests go before others at as many places as it may waits with further ones as all do,
+/// while others are there.
+pub(super) fn share_precedence(forwarded: &mut Forwarded, are_several: bool) {
+    let usual = forwarded.standing.without_precedence();
+    let Some(owner) = forwarded.owner.filter(|_| forwarded.standing != usual) else { return };
+    forwarded.precedence = None;
+    let application = &forwarded.application;
+    forwarded.precedence = application.precedence.take(owner, application.precedence_max());
+    if forwarded.precedence.is_none() && are_several {
+        (forwarded.standing, forwarded.journey.standing) = (usual, usual);
     }
 }
