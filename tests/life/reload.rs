@@ -26,9 +26,11 @@ fn configured(io: &str, text: &str) -> House {
     House::of(folder, &mut command)
 }
 
+/// Replaces the file at once, as editors do: a reload that still goes on may be reading it.
 fn write(folder: &Path, text: &str) {
     let text = text.replace("ROOT", &folder.to_string_lossy());
-    fs::write(folder.join("conf.toml"), text).expect("a file");
+    fs::write(folder.join("conf.toml.next"), text).expect("a file");
+    fs::rename(folder.join("conf.toml.next"), folder.join("conf.toml")).expect("a file of that name");
 }
 
 /// Changes the file, and waits for the word that says what came of it.
