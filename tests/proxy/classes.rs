@@ -37,7 +37,10 @@ fn gated() -> (String, Receiver<Vec<u8>>, Arc<Mutex<()>>) {
 
 /// Asks for a path with these field lines; what is asked ahead comes from another address.
 fn ask(world: &World, path: &str, fields: &str) -> Client {
-    let source: IpAddr = if fields == AHEAD { [127, 0, 0, 2].into() } else { [127, 0, 0, 3].into() };
+    ask_from(if fields == AHEAD { [127, 0, 0, 2].into() } else { [127, 0, 0, 3].into() }, world, path, fields)
+}
+
+fn ask_from(source: IpAddr, world: &World, path: &str, fields: &str) -> Client {
     let mut client = Client::from(source, world.server.address());
     client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
     client
@@ -87,7 +90,8 @@ fn urgent_requests_go_first_then_known_clients_and_what_is_asked_ahead_comes_las
             ("/stranger/2", ""),
         ];
         for (count, (path, fields)) in (1..).zip(rest) {
-            clients.push(ask(&world, path, fields));
+            let source = [127, 0, 1, u8::try_from(count).expect("few")].into();
+            clients.push(ask_from(source, &world, path, fields));
             await_waiting(&mut world, count);
         }
         drop(shut);
@@ -95,6 +99,29 @@ fn urgent_requests_go_first_then_known_clients_and_what_is_asked_ahead_comes_las
         let wanted =
             ["/pay/known", "/pay", "/known", "/stranger", "/stranger/2", "/ahead", "/export", "/pay/ahead"];
         assert_eq!(order, wanted, "{io}");
+        for mut client in clients {
+            assert_eq!(client.read(false).status, 200, "{io}");
+        }
+    }
+}
+
+#[test]
+fn one_client_goes_before_others_at_a_quarter_of_the_places() {
+    for io in ENGINES {
+        let (address, got, gate) = gated();
+        let (mut world, _tree) = World::serve(io, &format!("proxy = \"{address}\"\n{SETTINGS}"));
+        let shut = gate.lock().expect("no test has panicked with it");
+        let [greedy, other] = [[127, 0, 0, 4], [127, 0, 0, 5]].map(IpAddr::from);
+        let mut clients = vec![ask_from(greedy, &world, "/first", "")];
+        assert_eq!(path(&got), "/first", "{io}");
+        let rest = [(other, "/other"), (greedy, "/pay/1"), (greedy, "/pay/2"), (other, "/pay/other")];
+        for (count, (source, path)) in (1..).zip(rest) {
+            clients.push(ask_from(source, &world, path, ""));
+            await_waiting(&mut world, count);
+        }
+        drop(shut);
+        let order: Vec<String> = rest.iter().map(|_| path(&got)).collect();
+        assert_eq!(order, ["/pay/1", "/pay/other", "/other", "/pay/2"], "{io}");
         for mut client in clients {
             assert_eq!(client.read(false).status, 200, "{io}");
         }

@@ -49,9 +49,17 @@ impl Standing {
         Self { class, is_known }
     }
 
-    /// This standing without what lets it go before others of the usual one.
+    /// Whether it goes before others of the usual class, or of its own.
+    pub fn has_precedence(self) -> bool {
+        self.class == PlaceClass::High || self.is_known
+    }
+
+    /// This standing without what lets it go before others: the high class, or else that its client is known.
     pub fn without_precedence(self) -> Self {
-        Self::of(if matches!(self.class, PlaceClass::High) { PlaceClass::Normal } else { self.class }, false)
+        match self.class {
+            PlaceClass::High => Self::of(PlaceClass::Normal, self.is_known),
+            class => Self::of(class, false),
+        }
     }
 
     /// How logs write it: the class, and behind it whether its client is known.

@@ -41,8 +41,8 @@ pub(super) struct Application {
     line: Arc<LineShares>,
     /// Those of requests of low class, which are before no others.
     low_line: Arc<LineShares>,
-    /// Requests that go before others.
-    pub(super) precedence: Arc<PrecedenceShares>,
+    /// Requests that go before others: those of high class, and those of known clients.
+    precedence: [Arc<PrecedenceShares>; 2],
 }
 
 /// A server of an application.
@@ -123,7 +123,7 @@ impl Application {
             retries: before.map(|before| Arc::clone(&before.retries)).unwrap_or_default(),
             line: before.map(|before| Arc::clone(&before.line)).unwrap_or_default(),
             low_line: before.map(|before| Arc::clone(&before.low_line)).unwrap_or_default(),
-            precedence: before.map(|before| Arc::clone(&before.precedence)).unwrap_or_default(),
+            precedence: before.map(|before| before.precedence.clone()).unwrap_or_default(),
         }
     }
 
@@ -142,6 +142,12 @@ impl Application {
             PlaceClass::Low => &self.low_line,
             PlaceClass::Normal | PlaceClass::High => &self.line,
         }
+    }
+
+    /// Where requests are counted that go before others by this standing.
+    pub(super) fn precedence(&self, standing: Standing) -> &Arc<PrecedenceShares> {
+        let [high, known] = &self.precedence;
+        if standing.class == PlaceClass::High { high } else { known }
     }
 
     /// Requests of one client that may go before others while others are there: a quarter of what the servers

@@ -56,14 +56,17 @@ impl ProxyWorker {
 }
 
 /// A client whose requests go before others at as many places as it may waits with further ones as all do,
-/// while others are there.
+/// while others are there: those of high class, and those of a known client, are counted apart.
 pub(super) fn share_precedence(forwarded: &mut Forwarded, are_several: bool) {
-    let usual = forwarded.standing.without_precedence();
-    let Some(owner) = forwarded.owner.filter(|_| forwarded.standing != usual) else { return };
+    let Some(owner) = forwarded.owner else { return };
     forwarded.precedence = None;
-    let application = &forwarded.application;
-    forwarded.precedence = application.precedence.take(owner, application.precedence_max());
-    if forwarded.precedence.is_none() && are_several {
-        (forwarded.standing, forwarded.journey.standing) = (usual, usual);
+    while forwarded.precedence.is_none() && forwarded.standing.has_precedence() {
+        let (application, standing) = (&forwarded.application, forwarded.standing);
+        let most = if are_several { application.precedence_max() } else { u32::MAX };
+        forwarded.precedence = application.precedence(standing).take(owner, most);
+        if forwarded.precedence.is_none() {
+            forwarded.standing = standing.without_precedence();
+        }
     }
+    forwarded.journey.standing = forwarded.standing;
 }
