@@ -31,8 +31,8 @@ run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1
 	@echo "  date | $(TARGET)/quick/staunch publish hello --token-file $(TARGET)/publish-token"
 	@# The demonstration of live data ends by itself when the server is gone.
 	@$(TARGET)/quick/staunch publish --demo --token-file $(TARGET)/publish-token & \
-	exec $(TARGET)/quick/staunch serve site --config packaging/demo.toml --listen 127.0.0.1:8080 --listing on --status /status.json --live on \
-	  --publish-token-file $(TARGET)/publish-token
+	exec $(TARGET)/quick/staunch serve site --config packaging/demo.toml --listen 127.0.0.1:8080 --listing on \
+	  --status /status.json --live on --publish-token-file $(TARGET)/publish-token
 
 test: ready style ## Everything CI checks; the last line counts the tests
 	@# Instructions and lints are judged beside the tests, which wait more than they work. Instructions first: they are

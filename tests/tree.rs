@@ -92,7 +92,7 @@ impl Tree {
     /// Makes a pipe with a name.
     ///
     /// # Errors
-    /// Those of mknod(2).
+    /// The errors of mknod(2).
     pub fn fifo(&self, path: &str) -> io::Result<()> {
         let mode = rustix::fs::Mode::from_raw_mode(0o644);
         let fifo = rustix::fs::FileType::Fifo;

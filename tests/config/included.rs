@@ -159,7 +159,7 @@ fn included_files_have_a_bound_together() {
     assert!(finished.stderr.contains(words), "{}", finished.stderr);
 }
 
-/// What is said of such files, by a test and at start.
+/// Expects these faults of such files, of a test (`-t`) and of a start.
 #[track_caller]
 fn expect_faults(main: &str, files: &[(&str, &str)], expected: &[&str]) {
     let folder = folder(main, files);

@@ -54,7 +54,7 @@ fn ask(address: SocketAddr, path: &str, lines: &str) -> Response {
     Response::read(&bytes, false).expect("an answer").expect("a whole one").0
 }
 
-/// What a client that has a text is answered.
+/// The answer to a client that has this text.
 fn ask_having(address: SocketAddr, text: &str) -> Response {
     let hash = Hash::of(text.as_bytes()).to_field();
     ask(address, "/page.html", &format!("Available-Dictionary: {hash}\r\nAccept-Encoding: br, dcz\r\n"))

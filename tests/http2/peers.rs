@@ -129,7 +129,7 @@ fn a_client_of_python_keeps_to_its_windows() {
     }
 }
 
-/// As many cases as a suite for WebSockets has kinds, each on a stream of one connection.
+/// A case for each kind that a suite for WebSockets has, each on a stream of one connection.
 #[test]
 fn a_client_of_python_opens_websockets() {
     if !Path::new(PYTHON_H2).exists() {

@@ -20,7 +20,7 @@ use crate::world::{ENGINES, World};
 const CANCEL: u32 = 8;
 const VERSION: &str = "Sec-WebSocket-Version: 13";
 
-/// What an application does with the connections that are made to it, one after the other.
+/// An application, and what it does with the connections that are made to it, one after the other.
 struct Application {
     address: SocketAddr,
     heads: Receiver<String>,
@@ -241,7 +241,7 @@ fn a_server_without_websockets_is_well() {
     }
 }
 
-/// What is never passed on is refused before a body that may never end.
+/// Methods that are never passed on are refused before a body that may never end.
 #[test]
 fn methods_that_are_not_passed_on_wait_for_no_body() {
     const NO_ERROR: u32 = 0;
@@ -334,7 +334,7 @@ fn windows_hold_both_sides_back() {
         assert_eq!(ask(&mut client, 3, &[("x-way", "up")]).status, 200, "{io}");
         let mut sent = 0;
         let room = |client: &Client, sent: usize| 65_535 + client.granted_bytes(3) - sent;
-        // As much as sockets and the proxy hold.
+        // More than sockets and the proxy hold.
         while sent < 64 << 20 {
             if room(&client, sent) < 8_192 {
                 client.settle();

@@ -1,6 +1,6 @@
 //! A WebSocket of a client on a stream of HTTP/2 (RFC 8441): messages out, messages in.
 //!
-//! It must never send more than the server's windows allow, nor answer by itself.
+//! This client must never send more than the server's windows allow, nor answer by itself.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use crate::client::{Client, DATA, Reply, frame, websocket};
 
 /// The mask of each frame.
 const MASK: [u8; 4] = [1, 2, 3, 4];
-/// What a stream may send before it hears of windows.
+/// Bytes that a stream may send before it hears of windows.
 const WINDOW_BYTES: usize = 65_535;
 
-/// What came.
+/// An event on the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Came {
     Text(String),
@@ -29,7 +29,7 @@ pub(crate) struct StreamSocket {
     pub(crate) stream: u32,
     session: Session,
     inflater: Inflater,
-    /// What of the stream's body was read.
+    /// Bytes of the stream's body that were read.
     read_bytes: usize,
     came: VecDeque<Came>,
     sent_bytes: usize,
@@ -97,7 +97,7 @@ impl StreamSocket {
         self.send_bytes(client, &bytes);
     }
 
-    /// What came next; `None` when the stream has ended.
+    /// The next event; `None` when the stream has ended.
     pub(crate) fn next(&mut self, client: &mut Client) -> Option<Came> {
         loop {
             if let Some(came) = self.came.pop_front() {

@@ -82,7 +82,7 @@ fn what_asks_for_no_websocket_is_answered_so() {
             ));
             let reply = client.reply(stream);
             assert_eq!((reply.status, reply.is_whole), (*status, true), "{io} {path} {fields:?}: {reply:?}");
-            // What the client sends before it has heard that is thrown away.
+            // Data that the client sends before it has heard of the refusal are thrown away.
             client.send(&frame(DATA, END_STREAM, stream, &masked(Opcode::Text, b"early")));
         }
         let stream = streams.next().expect("a number");

@@ -61,7 +61,7 @@ impl World {
         self.server.address()
     }
 
-    /// Where it speaks TLS.
+    /// The address at which the server speaks TLS.
     pub(crate) fn secured_address(&self) -> SocketAddr {
         self.secured.expect("a listener of TLS")
     }

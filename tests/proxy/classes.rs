@@ -149,7 +149,7 @@ fn what_is_asked_ahead_gives_way_and_users_find_room() {
         }
         assert_gave_way(&ask(&world, "/ahead/refused", AHEAD).read(false), io);
         assert_gave_way(&ask(&world, "/export/refused", "").read(false), io);
-        // They are not before a user; that they found no place does not make the line full for one address.
+        // Refused prefetch stands before no user, and does not make the line full for one address.
         for count in 1..=ROOM {
             clients.push(ask(&world, "/user", ""));
             await_waiting(&mut world, ROOM + count);

@@ -110,7 +110,7 @@ fn logs_of_sites_come_with_a_reload_and_files_are_opened_anew() {
     expect(&tree, "all", &["two /a.txt 200", "two /none 404"]);
 }
 
-/// What a test of these settings says.
+/// The words of a test (`-t`) of these settings.
 fn tested(tree: &Tree, text: &str) -> String {
     settings(tree, text);
     let finished = finish(serve_by(Path::new(&tree.root().with_file_name("staunch.toml"))).arg("-t"));

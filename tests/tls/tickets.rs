@@ -374,7 +374,7 @@ fn who_was_here_before_is_known_in_the_line_of_an_application() {
                 assert!(resumes(&house, secured.address, version), "{backend} {version}");
             }
             until("the lines of the log", || said(&log).lines().count() == 2 * VERSIONS.len());
-            // Those of several workers are in no order.
+            // Lines of several workers are in no order.
             let text = said(&log);
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();

@@ -91,7 +91,7 @@ pub(super) struct ScenarioOutcome {
     pub(super) bars: Vec<Bar>,
     /// What a reader must know: commands used, disturbances, what was left out.
     pub(super) notes: Vec<String>,
-    /// What made figures worse than they are without it: time that the host took, a generator at its limit.
+    /// Causes outside the server that made figures worse: time that the host took, a generator at its limit.
     #[serde(default)]
     pub(super) disturbances: Vec<String>,
     /// What went wrong. A scenario with errors has failed whatever its bars say.

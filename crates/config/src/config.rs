@@ -41,7 +41,7 @@ pub struct Config {
     pub proxy: Proxy,
     /// Other servers of one LAN.
     pub fabric: Fabric,
-    /// What the server says about itself.
+    /// The error log: lines of the server about itself.
     pub logs: Logs,
     /// How it ends, who it is, and what it tells.
     pub process: Process,

@@ -1,18 +1,18 @@
 //! A file and those that it includes, as one table.
 //!
-//! It owns what an included file may hold: sites. It must never know a key of theirs.
+//! This module owns the rule that an included file may hold sites alone. It must never know a key of a site.
 
 use crate::node::{self, Misprint, Name, Node, ValueKind};
 use crate::reader::{Fault, Origin};
 use crate::sources::{File, INCLUDE};
 
-/// What is set at the top of a file, in its order.
+/// The keys and values of a file outside of its tables, and its tables, in the order of the file.
 type Table = Vec<(Name, Node)>;
 
 /// The table that a file and those that it includes come to, and what an included one may not hold.
 ///
 /// # Errors
-/// Where any of them is no TOML.
+/// The places in any of the files that are no TOML.
 pub(crate) fn table(file: &File) -> Result<(Table, Vec<Fault>), Vec<Misprint>> {
     let (mut table, mut misprints, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (start, part) in file.parts() {
@@ -38,7 +38,7 @@ fn join(table: &mut Vec<(Name, Node)>, (name, node): (Name, Node), main: &str, f
         ("site", ValueKind::List(mut sites)) => {
             match table.iter_mut().find(|(name, _)| name.text == "site") {
                 Some((_, Node { kind: ValueKind::List(all), .. })) => all.append(&mut sites),
-                // What stands there instead is blamed when it is read.
+                // A value that is no list of sites is blamed when it is read.
                 Some(_) => {}
                 None => table.push((name, Node { kind: ValueKind::List(sites), place: node.place })),
             }

@@ -18,7 +18,7 @@ pub struct Site {
     pub client_auth: Option<Option<ClientAuth>>,
     /// Whether it answers for all other hosts.
     pub default: bool,
-    /// What is written of requests to its hosts.
+    /// The access log of requests to its hosts.
     pub access_log: AccessLog,
     /// Live data: publishing, polling, streams of events.
     pub live: Live,

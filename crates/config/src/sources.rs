@@ -36,7 +36,7 @@ impl File {
         Self { name: name.into(), text: text.into(), included: Vec::new() }
     }
 
-    /// What it wants to be included: names of files, in which a `*` may stand, each with its place. Nothing
+    /// The values of `include`: names of files, in which a `*` may stand, each with its place. No name
     /// where it is not as it has to be, which is told when it is read.
     pub fn includes(&self) -> Vec<(String, usize)> {
         let table = node::parse(&self.text).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Whether a request accepts `dcz`.
 //!
-//! It owns that one question of Accept-Encoding (RFC 9110, section 12.5.3). It must never take `*` for a
+//! This module owns one question of Accept-Encoding (RFC 9110, section 12.5.3). It must never take `*` for a
 //! consent: what decodes a difference says so by name.
 
 /// Whether the values of Accept-Encoding name `dcz` with a weight above zero, and no other coding with a

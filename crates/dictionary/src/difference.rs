@@ -1,6 +1,6 @@
 //! Differences: a body in Zstandard, with a former one as its prefix (`dcz`; RFC 9842, section 5).
 //!
-//! It owns the format and its bounds. It must never run on a worker: a difference takes processor time by the
+//! This module owns the format and its bounds. It must never run on a worker: a difference takes time by the
 //! length of both texts.
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, ResetDirective};
@@ -73,7 +73,7 @@ pub fn apply(dictionary: &[u8], difference: &[u8], bytes_max: usize) -> Option<V
     Some(body)
 }
 
-/// Whether two texts share memory.
+/// True where two texts share memory.
 fn overlaps(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (one.as_ptr_range(), other.as_ptr_range());
     one.start < other.end && other.start < one.end

@@ -1,7 +1,7 @@
 //! The name of a dictionary: the SHA-256 of its bytes, and the field that tells it.
 //!
-//! It owns the reading of `Available-Dictionary` (RFC 9842, section 2.2). It must never be lenient: a value
-//! that is not exactly one byte sequence of 32 bytes names no dictionary.
+//! This module owns how `Available-Dictionary` is read (RFC 9842, section 2.2). It must never be lenient: a
+//! value that is not exactly one byte sequence of 32 bytes names no dictionary.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,8 @@
 //! `Use-As-Dictionary`: the field that tells a client to keep an answer as a dictionary (RFC 9842, section
 //! 2.1).
 //!
-//! It owns the writing of the field. It must never write what a client would refuse in silence: a fault is
-//! told to who configured it.
+//! This module owns how the field is written. It must never write one that clients refuse in silence: a
+//! fault is told to who configured it.
 
 use std::fmt::{self, Display, Formatter};
 

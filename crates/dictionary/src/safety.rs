@@ -1,10 +1,10 @@
 //! The rule of safety: when a difference may be sent at all (RFC 9842, sections 8 and 9.3).
 //!
-//! It owns the rule. It must never look up what it is asked about: facts are arguments.
+//! This module owns the rule. It must never look up the facts that it judges: they are arguments.
 //!
-//! What is guarded against: the length of a difference tells how alike two texts are. So nobody may get one
-//! who could not read the answer itself, nobody may get one of an answer that depends on who asks, and
-//! nobody in between may see its length, or give a dictionary of their own.
+//! The rule guards against this: the length of a difference tells how alike two texts are. So nobody may
+//! get one who could not read the answer itself, nobody may get one of an answer that depends on who asks,
+//! and nobody in between may see its length, or give a dictionary of their own.
 
 /// Facts known of a request and of the answer that it would get.
 #[derive(Debug, Clone, Copy)]

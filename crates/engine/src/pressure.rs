@@ -46,7 +46,7 @@ pub(crate) struct Overload {
 /// What requests have to suffer for at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strain {
-    /// How long they have waited.
+    /// How long requests have waited before they are looked at.
     pub(crate) waited: Waited,
     /// Only reserved slots are left: connections are to end with the next answer.
     pub(crate) full: bool,

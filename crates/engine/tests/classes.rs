@@ -224,7 +224,8 @@ fn no_request_is_lost_and_turns_are_in_order_in_any_history() {
     }
 }
 
-/// Of each standing what came behind the first seconds, and what was answered within the patience.
+/// Requests of each standing that came behind the first seconds, and how many were answered within the
+/// patience.
 fn answered_in_time(
     (at_once, service_ms): (usize, u64),
     crowds: &[(Standing, f64)],
@@ -236,7 +237,7 @@ fn answered_in_time(
     let places = places(PlacesLimit::Auto);
     let peak_per_ms = at_once as f64 / service_ms as f64;
     let mut chance = Chance(seed);
-    // Of each request its crowd, when it came and when it had a place.
+    // Each request's crowd, the moment it came and the moment it had a place.
     let mut requests: Vec<(usize, u64, u64)> = Vec::new();
     let (mut inside, mut served) = (VecDeque::<usize>::new(), VecDeque::<(usize, u64)>::new());
     let (mut counts, mut news) = (vec![(0.0, 0.0); crowds.len()], Vec::new());

@@ -1,6 +1,7 @@
 //! A value as the differences to values before it (RFC 9842), each made once.
 //!
-//! It owns what was made for one update, and what making may take. It must never make one: the hub does.
+//! This module owns the differences made for one update, and what making may take. It must never make any:
+//! the hub does.
 
 use crate::limits::{DIFFERENCES_PER_UPDATE_MAX, DIFFERENCES_WORK_BYTES_MAX};
 use crate::update::Bytes;
@@ -28,7 +29,7 @@ impl Differences {
         self.made.iter().find(|difference| difference.from == from)
     }
 
-    /// Whether one more may be made that goes through so many bytes.
+    /// Whether one more difference may be made that goes through so many bytes.
     pub(crate) fn has_room(&self, of_bytes: usize) -> bool {
         self.made.len() < DIFFERENCES_PER_UPDATE_MAX
             && self.work_bytes.saturating_add(of_bytes) <= DIFFERENCES_WORK_BYTES_MAX

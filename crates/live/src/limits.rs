@@ -115,14 +115,14 @@ pub const SLICES_PER_DELIVERY_MAX: usize = 256;
 /// Bytes of the values of one delivery, where it is of several: a reader that takes nothing of it holds no
 /// more. Sixteen values as long as they may be unless told otherwise.
 pub const DELIVERY_BYTES_MAX: usize = 1024 * 1024;
-/// Longest value that is told as a difference to an earlier one: to make such a difference takes the writer
-/// some 20 ms, in which nothing is published.
+/// Longest value that is told as a difference to an earlier one: while the writer makes that difference
+/// nothing is published (`cargo xtask bench live-differences` takes the time).
 pub const DIFFERENCE_VALUE_BYTES_MAX: usize = 1024 * 1024;
 /// Shortest value that is told so: below, one segment holds it with its head anyway.
 pub const DIFFERENCE_VALUE_BYTES_MIN: usize = 256;
 /// Most earlier values of a topic that a reader may have for it: as many as a ring has unless told otherwise.
 pub const DIFFERENCES_PER_UPDATE_MAX: usize = 64;
-/// Most bytes of values that are gone through for the differences of one update: a tenth of a second of the
+/// Most bytes of values that are gone through for the differences of one update: that bounds the time of the
 /// writer, whoever asks for them. With 11 KB that is all of [`DIFFERENCES_PER_UPDATE_MAX`], with 1 MiB two.
 pub const DIFFERENCES_WORK_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Shortest value that is compressed: below it gzip and zstd add more than they save.

@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     made: Made,
     /// Forms that were asked for after it was published; few.
     later: Vec<(Form, Bytes)>,
-    /// Its value as differences to earlier ones, where these were asked for. Only the hub has them.
+    /// Differences that lead from earlier values to this one, as far as asked for. Only the hub has them.
     differences: Option<Box<Differences>>,
 }
 

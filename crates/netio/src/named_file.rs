@@ -1,6 +1,6 @@
 //! Files that settings name, read whole: regular files up to a bound, at start and while the server runs.
 //!
-//! It must never wait for a file's other end, and never hold more of one than its caller allows: a pipe
+//! This module must never wait for a file's other end, nor hold more of it than its caller allows: a pipe
 //! without a writer and `/dev/zero` would be the end of a server that only looks at its settings again.
 
 use std::fs::File;
@@ -21,7 +21,7 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// Reads a regular file of at most so many bytes.
 ///
 /// # Errors
-/// It cannot be opened or read, is no regular file, or longer.
+/// The file cannot be opened or read, is no regular file, or longer.
 pub fn read_file(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_file_into(path, most_bytes, &mut bytes)?;
@@ -170,7 +170,7 @@ mod tests {
         let mut bytes = b"0".to_vec();
         read_file_into(&path, 5, &mut bytes).unwrap();
         assert_eq!(bytes, b"012345");
-        // Of no length by its inode.
+        // A file of /proc has no length by its inode.
         assert!(!read_file(Path::new("/proc/self/status"), 1 << 20).unwrap().is_empty());
         assert!(read_file(Path::new("/proc/self/status"), 8).is_err());
         assert_eq!(read_text(&folder.0.join("b"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -38,7 +38,7 @@ pub struct SiteConfig {
     pub dotfiles: bool,
     /// Host names it answers to, without port: `a.example`, or `*.a.example` for every name below.
     pub hosts: Vec<String>,
-    /// Where requests for its other `hosts` are redirected to: one of them, as `https://a.example`, or
+    /// The host that requests for the others of `hosts` are redirected to, as `https://a.example`, or
     /// without a scheme, which stays what it was then.
     pub canonical_host: Option<String>,
     /// Whether it answers to all other names. Without one the first site does.
@@ -185,9 +185,9 @@ pub struct PathRule {
 /// The former answers to which later ones are told as differences (RFC 9842).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dictionary {
-    /// Those for the same path.
+    /// Former versions of the same path.
     Own,
-    /// Those for paths of this pattern, in which `*` is any run of characters, slashes included. It is told
+    /// Files at paths of this pattern, in which `*` is any run of characters, slashes included. It is told
     /// to browsers, which ask by it.
     Pattern(String),
 }

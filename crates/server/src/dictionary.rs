@@ -1,7 +1,7 @@
 //! Differences instead of documents (RFC 9842), as far as files and live data have them in common: whether a
 //! request may be answered by one, and what is counted.
 //!
-//! It must never look up a dictionary: who holds versions compares the hash with those it made itself.
+//! This module must never look up a dictionary: its owner compares the hash with those that it made itself.
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
@@ -69,7 +69,7 @@ impl DictionaryCounts {
         self.saved_bytes.fetch_add(saved_bytes as u64, Relaxed);
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub(crate) fn figures(&self) -> DictionaryFigures {
         DictionaryFigures {
             asked: self.asked.load(Relaxed),
@@ -80,14 +80,14 @@ impl DictionaryCounts {
     }
 }
 
-/// What was counted of differences since the start.
+/// Counts of differences since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DictionaryFigures {
     /// Requests with a dictionary to which a difference may be told.
     pub asked: u64,
-    /// Of them, those that were answered by a difference.
+    /// Requests that were answered by a difference, of those asked.
     pub answered: u64,
-    /// Of them, those whose dictionary is not, or no more, known here.
+    /// Requests whose dictionary is not, or no more, known here, of those asked.
     pub unknown: u64,
     /// Bytes of bodies that were saved by differences.
     pub saved_bytes: u64,

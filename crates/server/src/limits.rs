@@ -185,8 +185,8 @@ pub const FOLLOWED_LETTERS_MAX: usize = 1_024;
 pub const DOCUMENTS_MAX: usize = 4096;
 /// Memory of prepared answers to polls, per worker and site.
 pub const DOCUMENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// A poll waits while the writer makes the difference to what it has of a value up to this long: for a
-/// millisecond. Of a longer value the whole is sent at once.
+/// A poll waits while the writer makes the difference to what it has of a value up to this long: a client
+/// that polls alone would never get one. Of a longer value, which takes longer, the whole is sent at once.
 pub const AWAITED_DIFFERENCE_BYTES_MAX: usize = 64 * 1024;
 /// A polled value this long is compressed when it is asked for twice; below, one segment holds it anyway.
 pub const DOCUMENT_CODED_BYTES_MIN: usize = 1024;

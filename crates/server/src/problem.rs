@@ -57,7 +57,7 @@ const PROBLEMS_COUNT: usize = Problem::NoAnswer as usize + 1;
 pub(crate) const ALLOW: &str = "GET, HEAD, OPTIONS";
 /// The form of a problem depends on Accept.
 const VARY: &str = "Vary: Accept\r\n";
-/// What caches are told of a page.
+/// The value of Cache-Control of a page.
 const NO_CACHE: &str = "no-cache";
 /// How long a peer is asked to stay away when there is too much to load, in seconds.
 const RETRY_AFTER_S: &str = "1";

@@ -258,7 +258,7 @@ impl SiteShared {
         self.is_gone.store(is_gone, Relaxed);
         let say = |gone: &str| (self.queues.notice)(&format!("site {}: {gone}", self.title));
         let look = |branch: &Branch| branch.look(say);
-        // Each is looked at, so that each that has gone is told of.
+        // All branches are looked at, so that each that has gone is told of.
         let is_other =
             self.load.branches.iter().filter(|branch| look(branch) == FolderNow::Other).count() > 0;
         place != FolderNow::Other
@@ -340,7 +340,7 @@ impl SiteShared {
     }
 }
 
-/// What loads files of a site, which holds none yet.
+/// The loader of the files of a site, which holds none yet.
 fn load_of(told: &SiteConfig, root: Root, branches: Branches, rules: Option<Rules>, queues: &Queues) -> Load {
     let no_cache = told.no_cache || told.cache_bytes_max == 0;
     Load {

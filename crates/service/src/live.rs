@@ -154,7 +154,8 @@ fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(first_line(&read(key, file)?))
 }
 
-/// As a server reads the first line of a secret's file, or of a pipe that whoever gives a command hands over.
+/// Reads the first line of a secret's file as a server does, or of a pipe that whoever gives a command
+/// hands over.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -168,8 +169,8 @@ fn first_line(text: &[u8]) -> Vec<u8> {
     text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec()
 }
 
-/// What Cache-Control says of polled values where a rule leaves it open. A browser keeps a dictionary for as
-/// long as an answer is fresh or may be used stale: with `no-cache` for no time at all.
+/// The value of Cache-Control of polled values where a rule leaves it open. A browser keeps a dictionary
+/// for as long as an answer is fresh or may be used stale: with `no-cache` for no time at all.
 fn default_cache(dictionary: bool) -> &'static str {
     if dictionary { "max-age=0, stale-while-revalidate=60" } else { "no-cache" }
 }

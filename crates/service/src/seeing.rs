@@ -216,7 +216,7 @@ fn own_lines(logs: &Logs) -> Target {
     logs.error_log.as_ref().map_or(Target::StandardError, target)
 }
 
-/// What is written of requests to each site.
+/// The access logs of all sites.
 fn plan(config: &Config) -> LogPlan {
     let site = |site: &Site| SiteLog {
         hosts: site.hosts.clone(),

@@ -73,7 +73,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     outcome
 }
 
-fn row(proxy: Proxy, application: &SleepingApplication) -> String {
+pub(super) fn row(proxy: Proxy, application: &SleepingApplication) -> String {
     format!("{}, {}", proxy.name(), application.name)
 }
 

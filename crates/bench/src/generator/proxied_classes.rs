@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use super::front::Proxy;
-use super::proxied::{APPLICATIONS, SleepingApplication, stage};
+use super::proxied::{APPLICATIONS, SleepingApplication, row, stage};
 use super::running;
 use super::tool::Tool;
 use crate::account::{self, Account as _};
@@ -55,10 +55,6 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         outcome.judge(&row, WORK, Direction::AtLeast, WORK_MIN, "");
     }
     outcome
-}
-
-fn row(proxy: Proxy, application: &SleepingApplication) -> String {
-    format!("{}, {}", proxy.name(), application.name)
 }
 
 fn measure(

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::fan_server::{FanOut, available, name, readers_max, site};
+use super::fan_server::{FanOut, name, readers_max, site};
 use super::readers::{Readers, ReadersStanding, Reading};
-use super::rounds::measure_all;
+use super::rounds::measure_ours;
 use crate::account::{self, Account as _};
 use crate::reading::Said;
 use crate::report::{Bar, Direction, ScenarioOutcome};
@@ -36,19 +36,7 @@ const P99_MORE_MS_MAX: f64 = 5.0;
 /// Runs the scenario.
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "a file of 1 400 bytes, without readers and while waves to 200 000 readers never end";
-    let mut outcome = ScenarioOutcome::new("live-beside", title);
-    let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    measure_all(
-        &kinds,
-        &[()],
-        |()| String::new(),
-        |kind, (), set, out| measure(kind, set, out),
-        setting,
-        &mut outcome,
-    );
-    for kind in kinds {
-        judge(kind, &mut outcome);
-    }
+    let mut outcome = measure_ours("live-beside", title, setting, measure, judge);
     if load::processors().count() < 2 {
         outcome.note("both generators share one processor: see the rate as a lower bound".to_owned());
     }

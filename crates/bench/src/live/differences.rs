@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use staunch_dictionary::{Hash, apply, level_for, make};
 
-use super::fan_server::{FanOut, TOKEN, available, name, site};
-use super::rounds::measure_all;
+use super::fan_server::{FanOut, TOKEN, name, site};
+use super::rounds::measure_ours;
 use crate::client::{HttpClient, Reply};
 use crate::load::WrkLoad;
 use crate::process::Usage;
@@ -33,29 +33,13 @@ const OF_BROTLI_MAX: f64 = 0.08;
 const OF_PREPARED_MAX: f64 = 1.05;
 /// Lengths of values, and within how many milliseconds a difference of one is to be made.
 const MADE: [(usize, f64); 2] = [(11_000, 0.3), (1 << 20, 20.0)];
-/// So long a file is waited for in Brotli, and a difference.
+/// Time within which the report has to be there in Brotli, and a difference has to be made.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs the scenario.
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "polls of a match's report every 10 s as differences, beside Brotli";
-    let mut outcome = ScenarioOutcome::new("live-differences", title);
-    let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    measure_all(
-        &kinds,
-        &[()],
-        |()| String::new(),
-        |kind, (), set, out| measure(kind, set, out),
-        setting,
-        &mut outcome,
-    );
-    for kind in kinds {
-        for (measure, limit) in [(BYTES, OF_BROTLI_MAX), (CPU, OF_PREPARED_MAX)] {
-            let ratios = outcome.ratios(name(kind), &brotli_label(kind), measure);
-            let promise = format!("{measure}, of Brotli's");
-            outcome.bars.push(Bar::judge(name(kind), &promise, Direction::AtMost, limit, "", ratios));
-        }
-    }
+    let mut outcome = measure_ours("live-differences", title, setting, measure, judge);
     (0..setting.rounds).for_each(|_| time_making(&mut outcome));
     for (bytes, limit_ms) in MADE {
         let times = outcome.samples("a difference", &making(bytes)).to_vec();
@@ -69,6 +53,14 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         ));
     }
     outcome
+}
+
+fn judge(kind: ServerKind, outcome: &mut ScenarioOutcome) {
+    for (measure, limit) in [(BYTES, OF_BROTLI_MAX), (CPU, OF_PREPARED_MAX)] {
+        let ratios = outcome.ratios(name(kind), &brotli_label(kind), measure);
+        let promise = format!("{measure}, of Brotli's");
+        outcome.bars.push(Bar::judge(name(kind), &promise, Direction::AtMost, limit, "", ratios));
+    }
 }
 
 fn brotli_label(kind: ServerKind) -> String {
@@ -123,7 +115,7 @@ fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -
     Ok(())
 }
 
-/// What all polls of one reader had.
+/// The polls of one reader over a whole match, added up.
 struct Polls {
     count: usize,
     bytes: usize,

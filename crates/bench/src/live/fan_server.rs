@@ -106,7 +106,7 @@ impl FanOut {
         fs::create_dir_all(&site).map_err(|error| format!("{}: {error}", site.display()))?;
         let mut words = words(kind, setting, &folder, port)?;
         if kind.is_ours() {
-            // What is said once may not be said again.
+            // A flag may not stand twice: the one of this scenario replaces the usual one.
             if arguments.contains(&"--encodings")
                 && let Some(place) = words.iter().position(|word| word == "--encodings")
             {

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use super::fan_server::{FanOut, TOKEN, available, name, site};
+use super::fan_server::{FanOut, TOKEN, name, site};
 use super::pattern_readers::{PatternReader, TEMPLATES_PER_READER, topic};
 use super::publishing::post;
-use super::rounds::measure_all;
+use super::rounds::measure_ours;
 use crate::client::HttpClient;
 use crate::content;
 use crate::report::{Bar, Direction, ScenarioOutcome};
@@ -55,18 +55,7 @@ impl Published {
 /// Runs the scenario.
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "publications beside 1 003 patterns, and requests beside new patterns over 10 000 topics";
-    let mut outcome = ScenarioOutcome::new("live-patterns", title);
-    let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    measure_all(
-        &kinds,
-        &[()],
-        |()| String::new(),
-        |kind, (), set, out| measure(kind, set, out),
-        setting,
-        &mut outcome,
-    );
-    kinds.into_iter().for_each(|kind| judge(kind, &mut outcome));
-    outcome
+    measure_ours("live-patterns", title, setting, measure, judge)
 }
 
 fn beside(kind: ServerKind) -> String {

@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::fan_server::{FanOut, available, name, site};
+use super::fan_server::{FanOut, name, site};
 use super::quote_changes::{Changes, first_values, list_bytes};
-use super::rounds::measure_all;
+use super::rounds::measure_ours;
 use crate::client::fetch;
 use crate::content;
 use crate::load::WrkLoad;
@@ -31,20 +31,7 @@ const LOOKS: &str = "lists looked at";
 /// Runs the scenario.
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "lists of 5 of 5 000 symbols over 64 kept connections, beside a file of the same size";
-    let mut outcome = ScenarioOutcome::new("live-quotes", title);
-    let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    measure_all(
-        &kinds,
-        &[()],
-        |()| String::new(),
-        |kind, (), set, out| measure(kind, set, out),
-        setting,
-        &mut outcome,
-    );
-    for kind in kinds {
-        judge(kind, &mut outcome);
-    }
-    outcome
+    measure_ours("live-quotes", title, setting, measure, judge)
 }
 
 /// What is asked for.

@@ -1,5 +1,5 @@
 //! The rounds of a scenario: every server is measured in every way before any of them is measured again.
-use super::fan_server::name;
+use super::fan_server::{available, name};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 use crate::setup::ServerKind;
@@ -26,4 +26,20 @@ pub(super) fn measure_all<W: Copy>(
             }
         }
     }
+}
+
+/// A scenario that measures our servers in one way, and judges each.
+pub(super) fn measure_ours(
+    scenario: &str,
+    title: &str,
+    setting: &Setting,
+    measure: impl Fn(ServerKind, &Setting, &mut ScenarioOutcome) -> Result<(), String>,
+    judge: impl Fn(ServerKind, &mut ScenarioOutcome),
+) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(scenario, title);
+    let kinds = available(&ServerKind::OURS, setting, &mut outcome);
+    let word = |()| String::new();
+    measure_all(&kinds, &[()], word, |kind, (), set, out| measure(kind, set, out), setting, &mut outcome);
+    kinds.into_iter().for_each(|kind| judge(kind, &mut outcome));
+    outcome
 }

@@ -10,19 +10,18 @@ use crate::syntax::web::{Host, Pattern, UrlPath};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 group! {
-    /// What is written of each answer.
+    /// The access log: a line for each answer.
     AccessLog, "Access log", |_| None;
 
-    /// File with a line for each answer; `-`: standard output; or `syslog`
-    /// `/dev/stdout` and `/dev/stderr` are the outputs of the process, as in containers. A file that cannot
-    /// be opened at the start is no reason not to serve: its lines are lost, the error log and `/readyz` of
-    /// the admin address say so, and it is tried again once a second while there are lines, and by USR1.
-    /// Lines are written by a thread of their own. When the disk is slower than the requests, lines are
-    /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
-    /// `syslog` is the socket `/dev/log`, `syslog:/PATH` another one. Messages are of facility daemon and
-    /// severity info (RFC 3164), in UTC.
-    /// What stands in a `[[site]]` holds for requests to its hosts, and what it does not say is as above it;
-    /// `off` there writes nothing of that site. Requests without a host are the default site's.
+    /// File with a line for each answer; `-`: standard output; or `syslog` `/dev/stdout` and `/dev/stderr`
+    /// are the outputs of the process, as in containers. A file that cannot be opened at the start is no
+    /// reason not to serve: its lines are lost, the error log and `/readyz` of the admin address say so,
+    /// and it is tried again once a second while there are lines, and by USR1. Lines are written by a
+    /// thread of their own. When the disk is slower than the requests, lines are dropped and counted; no
+    /// request ever waits for the log. USR1 opens the file anew. `syslog` is the socket `/dev/log`,
+    /// `syslog:/PATH` another one. Messages are of facility daemon and severity info (RFC 3164), in UTC. A
+    /// key of this log in a `[[site]]` holds for requests to its hosts; one that is not there is as above
+    /// it; `off` there writes nothing of that site. Requests without a host are the default site's.
     access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
     /// How the lines look
     /// A text of one's own has the words of nginx: `$remote_addr`, `$remote_user`, `$time_local`,
@@ -47,16 +46,16 @@ group! {
     access_log_size_max: OrOff<Size> = Some("off"), Value, reload, "\"100MiB\"";
     /// How many old files are kept
     access_log_keep: Count = Some("5"), Value, reload, "10";
-    /// Of which answers a line is written: all of these must hold
+    /// Conditions on an answer for a line to be written: all must hold
     /// A comparison of `status` with a number, by `>=`, `<`, `=` or `!=`, such as `status >= 400`.
     access_log_if: Many<StatusCondition> = Some(""), File, reload, "\"status >= 400\"";
     /// Patterns of paths of which no line is written
-    /// Of the decoded path, without its query. `*` stands for any characters, `/` among them.
+    /// The path is taken decoded, without its query. `*` stands for any characters, `/` among them.
     access_log_skip: Many<Pattern> = Some(""), File, reload, "[\"/healthz\", \"/assets/*\"]";
 }
 
 group! {
-    /// What the server says about itself.
+    /// The error log: lines of the server about itself.
     Logs, "Error log", |_| None;
 
     /// File for what the server says about itself; off is standard error

@@ -153,7 +153,7 @@ group! {
     /// An empty value takes away what an earlier rule has set.
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Robots-Tag = \"noindex\" }";
     /// Another folder for what is below this path
-    /// Such as `/media/*`: what the star stands for is looked for in the folder, so `/media/a.jpg` is the
+    /// With `match = "/media/*"` the star is looked for in the folder, so `/media/a.jpg` is the
     /// file `a.jpg` in it (`alias` of nginx). It stands in the place of whatever `root` of the site has at
     /// that path, and of an application (`proxy`) that this rule does not name itself. Scripts are not run
     /// there: FastCGI has their text hidden, else it is given as that of any file. A folder that
@@ -167,10 +167,10 @@ group! {
     /// Tell clients how long applications took
     /// See `server_timing` of the site.
     server_timing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
-    /// Links that a browser may follow before the answer is there, by 103
-    /// Each is a value of the field Link, such as a stylesheet of the page. They are sent by HTTP/2, for a
-    /// page that an application answers or that has to be read first. Where nothing is said here, links of
-    /// `headers` with `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
+    /// Links that a browser may follow before the answer is there, by 103 Each link is a value of the field
+    /// Link, such as a stylesheet of the page. Links are sent by HTTP/2, for a page that an application
+    /// answers or that has to be read first. Where nothing is said here, links of `headers` with
+    /// `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
     early_hints: OrInherit<OrOff<Many<FieldValue>>> = Some("inherit"), File, reload,
         "[\"</app.css>; rel=preload; as=style\"]";
     /// How urgent requests are when there is more to do than can be done

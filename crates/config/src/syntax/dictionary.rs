@@ -10,9 +10,9 @@ use crate::syntax::{Complaint, Scalar, Syntax};
 pub enum Dictionary {
     /// None.
     Off,
-    /// Those for the same path.
+    /// Former versions of the same path.
     Own,
-    /// Those for paths of this pattern.
+    /// Files at paths of this pattern.
     Pattern(String),
 }
 

@@ -38,9 +38,9 @@ pub struct StatusTest {
     pub from: u16,
     /// The largest status meant.
     pub to: u16,
-    /// Whether it holds outside of these, not within.
+    /// Whether the condition holds for statuses outside of the range, not within.
     pub is_negated: bool,
-    /// As it was written.
+    /// The condition as it was written.
     pub text: String,
 }
 

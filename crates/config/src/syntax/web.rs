@@ -308,7 +308,7 @@ fn is_old(hash: &str) -> bool {
     hash.starts_with("$apr1$") || hash.starts_with("{SHA}")
 }
 
-/// Of a file of users more is taken than in settings: what another server's has.
+/// A hash in a file of users: also of the kinds that a file of another server has, unlike in settings.
 fn password_hash_of_file(text: &str) -> Result<String, String> {
     if is_old(text) {
         return keep_if(

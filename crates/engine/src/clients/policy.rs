@@ -14,7 +14,7 @@ pub struct ClientRate {
     pub(super) interval_ns: u64,
     /// How many can be earned in advance.
     pub(super) burst: u64,
-    /// As it was told: so many requests in so many seconds.
+    /// The rate as it was told: so many requests in so many seconds.
     count: u64,
     seconds: u32,
 }

@@ -28,9 +28,9 @@ impl PlaceClass {
 /// The standing of a request in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// Its class, which goes before everything else.
+    /// The class of the request, which counts before everything else.
     pub class: PlaceClass,
-    /// Whether its client was here before, which tells requests of one class apart.
+    /// Whether the client was here before, which tells requests of one class apart.
     pub is_known: bool,
 }
 
@@ -49,7 +49,7 @@ impl Standing {
         Self { class, is_known }
     }
 
-    /// Whether it goes before others of the usual class, or of its own.
+    /// Whether such a request goes before others of the usual class, or of its own.
     pub fn has_precedence(self) -> bool {
         self.class == PlaceClass::High || self.is_known
     }
@@ -88,11 +88,11 @@ impl Standing {
 /// Counts of the requests of one standing at a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StandingFigures {
-    /// Of requests with this one alone.
+    /// The standing of the requests that are counted.
     pub standing: Standing,
     /// Requests since the start that asked for a place.
     pub asked: u64,
-    /// Of these the ones refused.
+    /// Requests that were refused, of those that asked.
     pub refused: u64,
     /// Requests in line.
     pub waiting: u32,

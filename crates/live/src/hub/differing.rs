@@ -1,7 +1,7 @@
 //! Values as differences to the values before them: which may be told so, and each made once.
 //!
-//! It owns the bounds of what readers may have made. It must never tell a difference of what is private, nor
-//! from it: it would tell whether a guess of that is right.
+//! This module owns the bounds of the differences that readers ask for. It must never tell one of a private
+//! value, nor from it: it would tell whether a guess of that is right.
 
 use staunch_dictionary::{Hash, level_for, make};
 
@@ -13,7 +13,7 @@ use crate::ring::{Entry, Freed};
 use crate::topic::TopicId;
 use crate::update::{Bytes, Value};
 
-/// What came of the wish for a difference.
+/// The outcome of a wish for a difference.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DifferenceMade {
     /// The body of an answer, with its head (RFC 9842, section 4); none if the value is to be sent otherwise.

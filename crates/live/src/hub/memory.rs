@@ -58,7 +58,7 @@ impl Memory {
         self.bytes.saturating_add(more) > self.bytes_max
     }
 
-    /// Whether more is held than may be, forms too.
+    /// Whether values and forms together hold more than they may.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes() > self.bytes_max
     }

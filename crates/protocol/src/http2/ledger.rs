@@ -109,8 +109,8 @@ impl Ledger {
         }
     }
 
-    /// So many bytes were sent, and all there were: if they are few, a peer may open the windows of stream
-    /// and connection by as few when it has taken them.
+    /// Notes that so many bytes were sent, and that there were no more: if few, a peer may open the windows
+    /// of stream and connection by as few when it has taken them.
     #[inline]
     pub(super) fn sent(&mut self, bytes: u32) {
         if bytes < TINY_BYTES as u32 {

@@ -159,7 +159,7 @@ impl Stream {
         self.body_bytes >= bytes_max
     }
 
-    /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body,
+    /// Whether the peer has to send on: not one that waits for 100, nor if nobody wants the body,
     /// nor in a tunnel, where silence means nothing.
     pub(super) fn awaits_body(&self) -> bool {
         let withheld = self.is(Mark::Discarding) || self.is(Mark::Expects) || self.is(Mark::Tunnel);

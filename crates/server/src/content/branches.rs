@@ -1,8 +1,8 @@
 //! Folders that rules name for the paths below a prefix, each in the place of what stands there in the root.
 //!
-//! It owns which folder stands behind a path, and under which name that folder knows it. Confinement is each
-//! folder's own ([`Root`]), so a path of one never leads into another. A branch that cannot be opened must
-//! never close its site: its paths alone answer 503 until it is there.
+//! This module owns which folder stands behind a path, and under which name that folder knows it.
+//! Confinement is each folder's own ([`Root`]), so a path of one never leads into another. A branch that
+//! cannot be opened must never close its site: its paths alone answer 503 until it is there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::config::{SiteError, SiteRules};
 pub(crate) struct Named {
     /// The path below which it is served, with its closing slash: `/media/`.
     prefix: Box<[u8]>,
-    /// Its name, as it was told.
+    /// The name of the folder, as it was told.
     told: PathBuf,
     root: Root,
     /// Why it could not be opened.
@@ -37,7 +37,7 @@ pub(crate) struct Branch {
 /// All branches of a site.
 #[derive(Default)]
 pub(crate) struct Branches {
-    /// As the rules name them: the last that holds a path is taken.
+    /// Branches in the order of the rules: the last that holds a path is taken.
     all: Vec<Branch>,
 }
 
@@ -85,12 +85,12 @@ impl Branches {
         self.all.iter().rev().find_map(|branch| Some((branch, branch.within(path)?)))
     }
 
-    /// Each of them, in the order of the rules.
+    /// The branches, in the order of the rules.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Branch> {
         self.all.iter()
     }
 
-    /// Whether they are these folders, at the same paths.
+    /// Whether the branches are these folders, at the same paths.
     pub(crate) fn are(&self, named: &[Named]) -> bool {
         let same = |(branch, other): (&Branch, &Named)| {
             branch.named.prefix == other.prefix && branch.named.root.is_same_folder(&other.root)
@@ -140,7 +140,7 @@ impl Branch {
         place
     }
 
-    /// What is wrong with it, if anything is.
+    /// The trouble with the folder, if there is any.
     pub(crate) fn trouble(&self) -> Option<String> {
         let gone = self.is_gone.load(Relaxed) && !self.root().is_absent();
         self.named.closed.clone().or_else(|| gone.then(|| self.gone()))

@@ -46,7 +46,7 @@ struct State {
     /// Differences asked for, in the order of the asking; each once. They are soon done, and made in turn
     /// with the rest.
     differences: VecDeque<(Arc<[u8]>, Hash)>,
-    /// Whether the last that was taken is a difference.
+    /// Whether the wish that was taken last is one for a difference.
     was_difference: bool,
     /// Asked for, in the order of the asking; each key once.
     wanted: VecDeque<Arc<[u8]>>,

@@ -67,7 +67,7 @@ pub(crate) struct OfferedDictionary {
     pub(crate) offer: Box<str>,
 }
 
-/// Where the bytes of a version are.
+/// The place of the bytes of a version.
 #[derive(Debug)]
 pub(crate) enum KnownVersion {
     /// In the content of this path, as long as that has the version's hash.

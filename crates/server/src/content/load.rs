@@ -50,7 +50,7 @@ pub(crate) enum Outcome {
 
 /// The value of Vary where encodings may exist.
 const VARY_ENCODING: &str = "Accept-Encoding";
-/// Its value where differences may exist.
+/// The value of Vary where differences may exist.
 const VARY_DICTIONARY: &str = "Accept-Encoding, Available-Dictionary";
 
 /// Of what is answered by another path: that has its own.

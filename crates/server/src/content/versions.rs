@@ -1,8 +1,8 @@
 //! Versions of content to which later ones are told as differences (RFC 9842), and these differences.
 //!
-//! It owns which versions are known: those of one family, a path or a pattern of paths, in the order in
-//! which they came. What is held of them stands in the store, under keys that are no paths, and gives way
-//! there before all else. It must never be asked by a worker, who looks into the store alone.
+//! This module owns which versions are known: those of one family, a path or a pattern of paths, in the
+//! order in which they came. What is held of them stands in the store, under keys that are no paths, and
+//! gives way there before all else. It must never be asked by a worker, who looks into the store alone.
 //!
 //! Order of calls: `note` when content was taken in, `keep_former` when it is no longer current, `make` when
 //! a difference was asked for.

@@ -139,7 +139,7 @@ pub struct LiveTopic {
     pub dictionary: bool,
 }
 
-/// What a rule says of topics to who reads them.
+/// The part of a rule of topics that concerns their readers.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadingRule {
     /// The topics.
@@ -284,8 +284,8 @@ impl LiveConfig {
         Ok(settings)
     }
 
-    /// What rules say of topics to who reads them, in the order of the rules, which [`LiveConfig::check`] has
-    /// passed.
+    /// The parts of rules that concern readers of topics, in the order of the rules, which
+    /// [`LiveConfig::check`] has passed.
     pub(crate) fn reading_rules(&self) -> Vec<ReadingRule> {
         let of = |topic: &LiveTopic| {
             let (mut names, mut patterns) = (Vec::new(), Vec::new());

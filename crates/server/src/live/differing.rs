@@ -1,7 +1,7 @@
 //! Polls that wait for the difference to what they have, while the writer makes it.
 //!
-//! It owns who waits for which. It must never keep anybody for longer than it takes to make one: whatever
-//! comes of that, all who wait for it are answered.
+//! This module owns who waits for which difference. None may wait for longer than it takes to make one:
+//! whatever comes of that, all who wait for it are answered.
 
 use foldhash::{HashMap, HashMapExt as _};
 use staunch_engine::Address;

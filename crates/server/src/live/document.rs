@@ -37,7 +37,7 @@ impl Prepared {
 #[derive(Debug)]
 pub(crate) struct Chosen<'a> {
     pub(crate) prepared: &'a Prepared,
-    /// Where it is a difference: by how much the answer is shorter for it.
+    /// Bytes by which a difference is shorter than the whole value; `None` of a whole value.
     pub(crate) saved_bytes: Option<usize>,
     /// Whether the difference that was asked for is being made.
     pub(crate) is_coming: bool,

@@ -180,7 +180,7 @@ fn expected(request: &Request<'_>) -> Expected {
 pub(crate) fn version_of_tag(tag: &str) -> Option<Version> {
     let text = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"')?.strip_suffix('"')?;
     let bare = text.strip_suffix("-gzip").or_else(|| text.strip_suffix("-zstd")).unwrap_or(text);
-    // That of a difference names the update from which it leads.
+    // The tag of a difference names the update from which it leads.
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let of_difference = bare.rsplit_once("-dcz").filter(|(_, from)| is_number(from));
     of_difference.map_or(bare, |(bare, _)| bare).parse().ok()

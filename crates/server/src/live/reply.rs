@@ -101,7 +101,7 @@ pub(crate) fn sharing(origins: &[String], request: &Request<'_>) -> Vec<u8> {
     }
 }
 
-/// What `sharing` says of who may read the answer.
+/// The origin that may read the answer, by its fields for CORS.
 pub(crate) fn allowed_origin(lines: &[u8]) -> Option<&[u8]> {
     let mut all = lines.split(|byte| *byte == b'\n');
     all.find_map(|line| line.strip_prefix(b"Access-Control-Allow-Origin: ")).map(<[u8]>::trim_ascii)

@@ -43,7 +43,7 @@ pub struct LiveShared {
     pub(crate) worker_counts: Box<[WorkerCounts]>,
     pub(crate) tokens: Tokens,
     pub(crate) script: Script,
-    /// What rules say of topics to who reads them.
+    /// The parts of rules of topics that concern readers.
     rules: Vec<ReadingRule>,
     /// Hub and store, until the writer's thread takes them.
     pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,

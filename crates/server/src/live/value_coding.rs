@@ -12,7 +12,7 @@ pub(crate) enum ValueCoding {
 }
 
 impl ValueCoding {
-    /// Its name in Content-Encoding.
+    /// The name of the coding in Content-Encoding.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Whole(encoding) => encoding.name(),

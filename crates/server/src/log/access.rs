@@ -33,7 +33,7 @@ pub struct AccessLog {
 /// What is to be logged to, opened and not yet written to.
 pub struct Prepared {
     output: Option<Output>,
-    /// What lines need, as bits.
+    /// The parts of an exchange that lines need, as bits.
     wanted: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What became of lines, and why some are lost at present: written by the log's thread, read by whoever asks.
+//! Counts of lines that were written and lost, and why some are lost now: the log's thread writes them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

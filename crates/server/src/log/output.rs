@@ -1,6 +1,6 @@
-//! Where the lines of each site go: its form, its condition, and the place that sites may share.
+//! The way of the lines of each site: their form, their condition, and the place that sites may share.
 //!
-//! It owns what is not written yet. It must never look for a site where all of them log alike.
+//! This module owns lines that are not written yet. It must never look for a site where all sites log alike.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,7 +20,7 @@ use crate::sites::hosts::Hosts;
 /// A write of this size costs hardly more than one of a line.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What is logged of all sites, and where to.
+/// The logs of all sites, and the places that they are written to.
 pub(super) struct Output {
     /// How a site is found; `None`: all log alike.
     hosts: Option<Hosts>,
@@ -60,7 +60,7 @@ impl Output {
     /// The places of a plan, each opened once by `open`; `None` if nothing is logged.
     ///
     /// # Errors
-    /// What `open` gives.
+    /// The error that `open` gives.
     pub(super) fn new<E>(
         plan: &LogPlan,
         mut open: impl FnMut(&LogSettings) -> Result<Sink, E>,
@@ -89,7 +89,7 @@ impl Output {
         Ok((!places.is_empty()).then_some(Self { hosts, forms, places }))
     }
 
-    /// What lines need, as bits.
+    /// The parts of an exchange that lines need, as bits.
     pub(super) fn wanted(plan: &LogPlan) -> u32 {
         let logs = plan.sites.iter().filter_map(|site| site.log.as_ref());
         let of_lines = logs.map(|log| fields::wanted(&log.format)).fold(0, |all, one| all | one);

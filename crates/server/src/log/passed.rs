@@ -17,7 +17,7 @@ pub(crate) struct Passed<'a> {
     pub(crate) server: &'a [u8],
     /// A second try of the request counts as one more.
     pub(crate) tries: u32,
-    /// Its standing in line.
+    /// The standing of the request in line.
     pub(crate) standing: Standing,
     /// All lines together, where it stood in several.
     pub(crate) line_ms: u32,

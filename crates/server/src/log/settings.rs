@@ -174,16 +174,16 @@ pub struct LogSettings {
     pub size_bytes_max: Option<u64>,
     /// How many files with a suffix are kept.
     pub keep: u32,
-    /// Of which answers a line is written.
+    /// The answers of which a line is written.
     pub condition: LogCondition,
 }
 
-/// Of which answers a line is written. By default of all.
+/// The answers of which a line is written: all, unless told otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogCondition {
-    /// Of those alone whose status passes all of these.
+    /// Tests that the status of an answer has to pass, all of them.
     pub statuses: Vec<StatusTest>,
-    /// Of none whose decoded path is one of these patterns.
+    /// Patterns of decoded paths of which no line is written.
     pub skipped_paths: Vec<String>,
 }
 
@@ -204,21 +204,21 @@ impl StatusTest {
     }
 }
 
-/// What is logged of each site.
+/// The logs of all sites.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogPlan {
     /// In the order in which they are served.
     pub sites: Vec<SiteLog>,
 }
 
-/// What is logged of a site.
+/// The log of a site.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SiteLog {
-    /// Its hosts, without port; `*.` stands for every host below.
+    /// The hosts of the site, without port; `*.` stands for every host below.
     pub hosts: Vec<String>,
-    /// Whether it answers for all other hosts.
+    /// Whether the site answers for all other hosts.
     pub is_default: bool,
-    /// Where to, if anything is.
+    /// The settings of the log, if the site has one.
     pub log: Option<LogSettings>,
 }
 

@@ -1,7 +1,7 @@
 //! The thread of the access log: takes records, writes lines in large chunks, and sleeps.
 //!
-//! It owns the places that lines go to. It must never be waited for by a worker, and never wake up while
-//! nobody asks for anything.
+//! This module owns the places that lines go to. No worker may ever wait for it, and it must never wake up
+//! while nobody asks for anything.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};

@@ -1,6 +1,6 @@
 //! Figures of differences (RFC 9842), by what is told as one.
 //!
-//! It owns the names of the kinds.
+//! This module owns the names of the kinds.
 
 use super::exposition::Exposition;
 use super::snapshot::Snapshot;

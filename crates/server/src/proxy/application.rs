@@ -39,7 +39,7 @@ pub(super) struct Application {
     pub(super) retries: Arc<AtomicU32>,
     /// The shares of clients of its servers' lines.
     line: Arc<LineShares>,
-    /// Those of requests of low class, which are before no others.
+    /// Shares of the line of requests of low class, which stand before no others.
     low_line: Arc<LineShares>,
     /// Requests that go before others: those of high class, and those of known clients.
     precedence: [Arc<PrecedenceShares>; 2],
@@ -144,7 +144,7 @@ impl Application {
         }
     }
 
-    /// Where requests are counted that go before others by this standing.
+    /// The counts of requests that go before others by this standing.
     pub(super) fn precedence(&self, standing: Standing) -> &Arc<PrecedenceShares> {
         let [high, known] = &self.precedence;
         if standing.class == PlaceClass::High { high } else { known }

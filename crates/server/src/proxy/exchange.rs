@@ -36,7 +36,7 @@ pub(super) struct Forwarded {
     pub(super) asker: Asker,
     /// The client, as its share is counted; `None`: it has none.
     pub(super) owner: Option<ShareOwner>,
-    /// Its standing in line.
+    /// The standing of the request in line.
     pub(super) standing: Standing,
     /// The share of its client that it holds, if its standing lets it go before others.
     pub(super) precedence: Option<Precedence>,
@@ -281,8 +281,8 @@ impl Forwarded {
     /// client takes every success for a WebSocket.
     ///
     /// # Errors
-    /// Its client may not see it. The server is well all the same: whoever asks a path of it that has no
-    /// WebSocket gets such an answer.
+    /// The answer may not be shown to the client. The server is well all the same: whoever asks a path of
+    /// it without a WebSocket gets such an answer.
     pub(super) fn check_handshake(&self) -> Result<(), RelayFault> {
         let (Some(key), Some(head)) = (&self.socket_key, &self.answer.head) else { return Ok(()) };
         match head.status.code() {

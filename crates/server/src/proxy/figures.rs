@@ -86,14 +86,14 @@ pub struct ProxyClassFigures {
     pub is_known: bool,
     /// Requests that asked for a place.
     pub asked: u64,
-    /// Of these the ones refused.
+    /// Requests that were refused, of those that asked.
     pub refused: u64,
     /// Requests that wait.
     pub waiting: u32,
 }
 
 impl ProxyClassFigures {
-    /// Those of each standing that any request has had.
+    /// The figures of each standing that any request has had.
     fn of(places: &Places) -> Vec<Self> {
         let had = places.by_standing().into_iter().filter(|figures| figures.asked > 0);
         let told = had.map(|StandingFigures { standing, asked, refused, waiting }| Self {

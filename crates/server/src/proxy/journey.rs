@@ -16,7 +16,7 @@ pub(crate) struct Journey {
     /// The server that was asked last.
     server: Option<Arc<AppServer>>,
     tries: u32,
-    /// Its standing in line.
+    /// The standing of the request in line.
     pub(super) standing: Standing,
     /// Since when it stands in line, if it does.
     in_line_since_ms: Option<u64>,

@@ -41,7 +41,7 @@ pub(crate) struct ProxyErrand<'a> {
     pub(crate) is_guarded: bool,
     /// Whether the client is shown how long each part of its request's way took.
     pub(crate) shows_times: bool,
-    /// Its standing in line.
+    /// The standing of the request in line.
     pub(crate) standing: Standing,
     /// The script that it runs, if FastCGI is spoken with it.
     pub(crate) script: Option<Box<ScriptCall>>,

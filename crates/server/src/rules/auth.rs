@@ -162,7 +162,7 @@ fn fits(password: &[u8], hash: &str) -> bool {
 /// By what the time of a check goes: hashes of which this is equal take equally long.
 fn cost(hash: &str) -> String {
     if old_hashes::is_old(hash) {
-        // Of apr1 the salt's length counts, which is the only one that differs.
+        // The cost of apr1 differs by the length of the salt alone.
         return format!("{} {}", hash.get(..5).unwrap_or_default(), hash.len());
     }
     let mut parts = hash.split('$').skip(1);

@@ -1,6 +1,6 @@
 //! Which answers are told as dictionaries, and for which paths (RFC 9842).
 //!
-//! It must never look at an answer: whether one is held, and which versions there were, is the content's.
+//! This module must never look at an answer: which are held, and which versions there were, is the content's.
 
 use staunch_dictionary::{offer, pattern_of_path};
 
@@ -23,7 +23,7 @@ impl DictionaryRule {
     /// Reads a rule.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in the rule.
     pub(crate) fn new(dictionary: &Dictionary) -> Result<Self, String> {
         let pattern = match dictionary {
             Dictionary::Own => None,

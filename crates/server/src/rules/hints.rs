@@ -5,7 +5,7 @@
 use super::line;
 use crate::limits::RULE_FIELDS_BYTES_MAX;
 
-/// What a browser can do with a link before the page is there.
+/// Relations of links that a browser can follow before the page is there.
 const EARLY: [&str; 3] = ["preload", "modulepreload", "preconnect"];
 
 /// Whether these links may be sent.

@@ -1,8 +1,8 @@
 //! Hashes of passwords as htpasswd made them for long: `$apr1$` (a thousand rounds of MD5) and `{SHA}` (SHA-1
 //! alone).
 //!
-//! They are read so that a file of users can be taken over from another server. Whoever gets such a file
-//! guesses its passwords fast, so none is ever made here.
+//! Old hashes are read so that a file of users can be taken over from another server. Whoever gets such a
+//! file guesses its passwords fast, so none is ever made here.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use crate::limits::OLD_PASSWORD_BYTES_MAX;
 
 const APR1: &str = "$apr1$";
 const SHA: &str = "{SHA}";
-/// Of a salt no more is used.
+/// Bytes of a salt that count: further ones are not used.
 const SALT_BYTES_MAX: usize = 8;
 const APR1_ROUNDS: usize = 1000;
 /// Letters of a digest of MD5 and of one of SHA-1, as they stand in a hash.

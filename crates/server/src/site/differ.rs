@@ -1,7 +1,7 @@
 //! Answers told as the difference to what a client has (RFC 9842).
 //!
-//! It must never make one: what is not there is asked of the encoder, and the answer is the usual one
-//! meanwhile.
+//! A worker must never make a difference: one that is not there is asked of the encoder, and the answer is
+//! the usual one meanwhile.
 
 use staunch_engine::Answered;
 use staunch_protocol::{Request, Status};

@@ -1,7 +1,7 @@
 //! Files that the file of settings includes: which they are, and what stands in them.
 //!
-//! It must never judge what is in them. Each file is read once, so nothing leads in a circle, and all
-//! together have a bound: whatever a name leads to, a server that reads them again goes on.
+//! This module must never judge the text of a file. Each file is read once, so nothing leads in a circle,
+//! and all together have a bound: whatever a name leads to, a server that reads them again goes on.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,7 @@ const FILES_MAX: usize = 1000;
 /// Reads the files that a file of this name includes.
 ///
 /// # Errors
-/// Everything that is wrong, each in a line with its place.
+/// All faults, each in a line with its place.
 pub(super) fn read(file: &File, name: &Path) -> Result<Vec<File>, String> {
     let folder = name.parent().unwrap_or(Path::new(""));
     let mut seen = Seen::new(name);
@@ -47,7 +47,7 @@ pub(super) fn read(file: &File, name: &Path) -> Result<Vec<File>, String> {
     if faults.is_empty() { Ok(files) } else { Err(faults.join("\n")) }
 }
 
-/// What was read so far.
+/// The files that were read so far.
 struct Seen {
     /// The names by which files were found, by where they are.
     names: HashMap<PathBuf, PathBuf>,

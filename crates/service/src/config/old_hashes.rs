@@ -1,6 +1,6 @@
 //! Passwords that are guessed fast by whoever gets their file: which lines those are, and what to do.
 //!
-//! It only warns: a file of another server is to be served from today and mended tomorrow.
+//! Old hashes are only warned of: a file of another server is to be served from today and mended tomorrow.
 
 use staunch_config::Config;
 use staunch_config::syntax::web::users_with_old_hashes;

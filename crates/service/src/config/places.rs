@@ -177,7 +177,7 @@ fn access(path: &Path, wanted: Access) -> Result<(), String> {
         .map_err(|errno| format!("{}: {}", path.display(), plain(&std::io::Error::from(errno))))
 }
 
-/// What the system says, without its number, within a sentence.
+/// The words of the system for an error, without its number, for the middle of a sentence.
 pub(super) fn plain(error: &std::io::Error) -> String {
     let mut text = error.to_string();
     text.truncate(text.find(" (os error").unwrap_or(text.len()));

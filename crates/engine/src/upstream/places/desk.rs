@@ -1,6 +1,6 @@
 //! The part of a server's places behind a lock: its law, its line, and those that stand there.
 //!
-//! It must never touch the ledger: places are taken and given back by `places`.
+//! The desk must never touch the ledger: places are taken and given back by `places`.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,7 @@ impl Desk {
         }
     }
 
-    /// So many requests of each standing have asked since the start.
+    /// Counts arrivals, from how many requests of each standing have asked since the start.
     pub(super) fn count_asked(&mut self, now_s: f64, asked: [u64; Standing::ALL.len()]) {
         let before = std::mem::replace(&mut self.asked, asked);
         let mut all = 0;

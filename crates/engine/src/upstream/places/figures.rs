@@ -1,6 +1,6 @@
 //! Figures of a server's places, for people.
 //!
-//! They must never decide anything.
+//! Figures must never decide anything.
 
 use crate::upstream::law::LawReason;
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::exchange::address::Address;
 use crate::upstream::standing::{PlaceClass, Standing};
 
-/// Of so many places for requests of a class one goes to a stranger, if any waits: a crowd that pretends to
+/// Places of a class of which a stranger gets one, if any waits: a crowd that pretends to
 /// be known wins three quarters at most, and users that are known keep them.
 pub(super) const STRANGERS_PART: u8 = 4;
 

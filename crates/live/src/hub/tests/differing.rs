@@ -117,7 +117,7 @@ fn no_difference_is_made_where_memory_is_full() {
     assert_eq!(hub.difference(&name("a"), last, last - 1), DifferenceMade::default());
 }
 
-/// What a publisher does to topic `a`.
+/// A step of the publisher of topic `a`.
 #[derive(Debug, Clone)]
 enum Step {
     Insert(prop::sample::Index, String),

@@ -1,6 +1,6 @@
 //! Tunnels: streams that speak another protocol than HTTP (RFC 8441).
 //!
-//! This module owns how one is asked for and begun. A tunnel must never begin by an answer that means to be
+//! This module owns how a tunnel is asked for and begun. None must ever begin by an answer that means to be
 //! one of HTTP: its client would take the body for bytes of the other protocol.
 
 use super::{ResponseHead, Session};
@@ -11,8 +11,8 @@ use crate::message::Fields;
 use crate::status::Status;
 
 impl ResponseHead<'_> {
-    /// What a request for a tunnel is answered by instead. A success would begin one, which
-    /// [`Session::begin_tunnel`] alone does.
+    /// The head that answers a request for a tunnel instead of this one. A success would begin a tunnel,
+    /// which [`Session::begin_tunnel`] alone does.
     pub(super) fn without_tunnel(self) -> Self {
         match self.status.code() {
             200..300 => {

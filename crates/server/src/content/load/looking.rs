@@ -17,7 +17,7 @@ impl Load {
     }
 
     fn is_as_read(&self, entry: &Entry) -> bool {
-        // What stands at no path is true for ever.
+        // An entry without a path, such as a version, is true for ever.
         if is_spare(&entry.key) {
             return true;
         }

@@ -1,6 +1,6 @@
-//! What stands at a path, in whichever folder of the site that is: the root, or a branch.
+//! Reaches a path in the folder of the site in which it lies: the root, or a branch.
 //!
-//! It must never join names: each folder opens what is its own, under the name that it has there.
+//! This module must never join names: each folder opens its own files, under the name that they have there.
 
 use std::os::fd::OwnedFd;
 

@@ -74,7 +74,7 @@ proptest! {
         let ruling = ruling(Dictionary::Own);
         for (step, &number) in history.iter().enumerate() {
             change(&versions, &store, &entry(&ruling, "/a", &text(number)));
-            // Of several, the last time counts.
+            // A version that was seen several times counts from the last.
             let mut known: Vec<u8> = Vec::new();
             for &number in history[..=step].iter().rev() {
                 if !known.contains(&number) && known.len() < VERSIONS_OF_PATH_MAX {

@@ -1,6 +1,6 @@
 //! Polls: the value of a topic, as often as somebody asks.
 //!
-//! It must never tell a difference of what is private, nor compress anything: the writer does.
+//! A worker must never tell a difference of a private value, nor compress anything: the writer does.
 
 use std::sync::Arc;
 
@@ -164,7 +164,7 @@ impl LiveWorker {
         self.documents.keep(document);
     }
 
-    /// What a client says it has, if the difference to that may be its answer.
+    /// The value that a client says it has, if the difference to that may be its answer.
     fn held(
         &self,
         update: &Update,
@@ -184,7 +184,7 @@ impl LiveWorker {
     }
 }
 
-/// What a client has of a topic.
+/// The value of a topic that a client has.
 #[derive(Debug, Clone, Copy)]
 enum Held {
     /// Nothing that a difference could lead from.
@@ -212,7 +212,7 @@ impl Held {
     }
 }
 
-/// What Use-As-Dictionary says of a topic's value: it is the dictionary of the topic's later values alone.
+/// The value of Use-As-Dictionary for a topic: its value is the dictionary of its later values alone.
 fn offer_of(topic: &TopicName) -> Option<String> {
     let path = ["/live/", topic.as_str()].concat();
     offer(&pattern_of_path(path.as_bytes()), None).ok()

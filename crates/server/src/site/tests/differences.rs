@@ -254,7 +254,7 @@ fn what_is_not_for_everybody_is_no_dictionary() {
     assert_eq!(figures(&peer).dictionary.unwrap().asked, 0);
 }
 
-/// Of the password `staunch`.
+/// The bcrypt hash of the password `staunch`.
 const HASH: &str = "$2b$04$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW";
 
 #[test]
