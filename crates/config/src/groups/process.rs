@@ -13,15 +13,16 @@ group! {
     /// The access log: a line for each answer.
     AccessLog, "Access log", |_| None;
 
-    /// File with a line for each answer; `-`: standard output; or `syslog` `/dev/stdout` and `/dev/stderr`
-    /// are the outputs of the process, as in containers. A file that cannot be opened at the start is no
-    /// reason not to serve: its lines are lost, the error log and `/readyz` of the admin address say so,
-    /// and it is tried again once a second while there are lines, and by USR1. Lines are written by a
-    /// thread of their own. When the disk is slower than the requests, lines are dropped and counted; no
-    /// request ever waits for the log. USR1 opens the file anew. `syslog` is the socket `/dev/log`,
-    /// `syslog:/PATH` another one. Messages are of facility daemon and severity info (RFC 3164), in UTC. A
-    /// key of this log in a `[[site]]` holds for requests to its hosts; one that is not there is as above
-    /// it; `off` there writes nothing of that site. Requests without a host are the default site's.
+    /// File with a line for each answer; `-`: standard output; or `syslog`
+    /// `/dev/stdout` and `/dev/stderr` are the outputs of the process, as in containers. A file that cannot
+    /// be opened at the start is no reason not to serve: its lines are lost, the error log and `/readyz` of
+    /// the admin address say so, and it is tried again once a second while there are lines, and by USR1.
+    /// Lines are written by a thread of their own. When the disk is slower than the requests, lines are
+    /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
+    /// `syslog` is the socket `/dev/log`, `syslog:/PATH` another one. Messages are of facility daemon and
+    /// severity info (RFC 3164), in UTC.
+    /// A key of this log in a `[[site]]` holds for requests to its hosts; one that is not there is as above;
+    /// `off` there writes nothing of that site. Requests without a host are the default site's.
     access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
     /// How the lines look
     /// A text of one's own has the words of nginx: `$remote_addr`, `$remote_user`, `$time_local`,
