@@ -167,10 +167,10 @@ group! {
     /// Tell clients how long applications took
     /// See `server_timing` of the site.
     server_timing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
-    /// Links that a browser may follow before the answer is there, by 103 Each link is a value of the field
-    /// Link, such as a stylesheet of the page. Links are sent by HTTP/2, for a page that an application
-    /// answers or that has to be read first. Where nothing is said here, links of `headers` with
-    /// `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
+    /// Links that a browser may follow before the answer is there, by 103
+    /// Each link is a value of the field Link, such as a stylesheet of the page. Links are sent by HTTP/2,
+    /// for a page that an application answers or that has to be read first. Where nothing is said here,
+    /// links of `headers` with `rel=preload`, `modulepreload` or `preconnect` are sent so; `off` sends none.
     early_hints: OrInherit<OrOff<Many<FieldValue>>> = Some("inherit"), File, reload,
         "[\"</app.css>; rel=preload; as=style\"]";
     /// How urgent requests are when there is more to do than can be done
